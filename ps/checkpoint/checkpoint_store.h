@@ -1,0 +1,55 @@
+// The checkpoint directory: which checkpoints exist, which is current, and how a new one becomes visible in one rename.
+//
+//   checkpoints/
+//     CURRENT                     name of the newest complete checkpoint (written beside, then renamed)
+//     step-000000000120/          one checkpoint
+//       MANIFEST.json             proto/checkpoint.proto, written last, by rename
+//       shard-0-of-2/             what server 0 saved
+//     step-000000000240.unfinished/
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/checkpoint.pb.h"
+
+namespace tessera {
+
+inline constexpr uint32_t kCheckpointFormatVersion = 1;
+// The folder of one server inside a checkpoint.
+std::string ShardFolder(uint32_t shard, uint32_t shards);
+
+// Thread-compatible.
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(std::string directory);
+
+  // An empty folder for step `step`; sweeps what an earlier, unfinished save left there. Returns its absolute path.
+  absl::StatusOr<std::string> Begin(uint64_t step, uint64_t incarnation);
+  // Writes the manifest into `folder`, renames it to its final name and makes it CURRENT. Returns the final absolute path.
+  absl::StatusOr<std::string> Commit(const std::string& folder, const Checkpoint& manifest);
+  // Replaces the manifest of a committed checkpoint (final state of the job) and makes it CURRENT.
+  absl::Status Update(const std::string& folder, const Checkpoint& manifest);
+
+  struct Entry {
+    std::string folder;  // absolute
+    Checkpoint manifest;
+  };
+  // The newest complete checkpoint: what CURRENT names. NOT_FOUND if there is none.
+  absl::StatusOr<Entry> Newest() const;
+  // The manifest of one checkpoint's folder. A newer format version is refused by name.
+  static absl::StatusOr<Entry> Read(const std::string& folder);
+  // All complete ones, oldest first.
+  std::vector<Entry> List() const;
+  // Removes all but the newest `keep`, the current one and those named.
+  absl::Status Prune(uint32_t keep, const std::vector<std::string>& protected_folders);
+
+ private:
+  const std::string directory_;
+};
+
+// What a person may write: a checkpoint's folder, a checkpoint directory (then its CURRENT), or "DIRECTORY@best", "DIRECTORY@newest".
+absl::StatusOr<CheckpointStore::Entry> FindCheckpoint(const std::string& name);
+
+}  // namespace tessera

@@ -1,0 +1,52 @@
+// The coordinator: membership, the step clock, data tasks, evaluation, early stopping, checkpoints. Lives in server 0, or in the one
+// process of an embedded run.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/coordinator_api.h"
+#include "common/parameter_server_api.h"
+#include "proto/job.pb.h"
+#include "proto/plan.pb.h"
+
+namespace tessera {
+
+struct CoordinatorOptions {
+  Job job;                       // as read: defaults not filled in, except name; paths absolute
+  std::vector<Origin> origins;
+  std::vector<std::string> addresses;         // of the servers, by shard, as workers reach them
+  std::vector<ParameterServerApi*> servers;   // by shard; outlive the coordinator
+  std::string state_directory;                // absolute; its lock is held by the caller
+  std::string checkpoint_directory;           // absolute
+};
+
+// Thread-safe. Every wait has a deadline: workers that never come, a worker whose lease ends, a server that does not answer end the job
+// with an error that names the peer.
+class Coordinator : public CoordinatorApi {
+ public:
+  Coordinator(CoordinatorOptions options, Clock* clock);
+  ~Coordinator() override;
+
+  // Reads CURRENT and the newest complete checkpoint, if any. Must be called once, before the first Join.
+  absl::Status Init();
+
+  absl::Status Join(const JoinRequest& request, JoinReply* reply) override;
+  absl::Status Heartbeat(const HeartbeatRequest& request, HeartbeatReply* reply) override;
+  absl::Status Done(const DoneRequest& request, Instruction* reply) override;
+  absl::Status DescribeJob(const DescribeJobRequest& request, Report* reply) override;
+
+  // A clean end before the job's: saves a checkpoint at the last decided step, then tells everybody to stop. Idempotent.
+  absl::Status Interrupt(const std::string& reason);
+  // Until the job is finished or failed, or `timeout` has passed (false).
+  bool WaitUntilOver(absl::Duration timeout);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tessera

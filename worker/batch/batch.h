@@ -1,0 +1,27 @@
+// One share's rows of one step, ready for look-up and compute: ids made unique once, with the index that everything after it uses.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "worker/data/rows.h"
+
+namespace tessera {
+
+// Constant after MakeBatch. Unique ids stand in partition order (common/partition.h), so those of one shard are one run; within a
+// partition in the order of first occurrence.
+struct Batch {
+  Rows rows;                                // as read
+  std::vector<uint64_t> unique_ids;
+  std::vector<uint32_t> inverse;            // occurrence -> index into unique_ids
+  std::vector<uint32_t> occurrence_begin;   // unique_ids + 1: where the occurrences of each id begin in `occurrences`
+  std::vector<uint32_t> occurrences;        // grouped by unique id, ascending within each
+  std::vector<uint32_t> partition_begin;    // kPartitions + 1: where each partition's ids begin in unique_ids
+
+  size_t size() const { return rows.size(); }
+};
+
+// Takes the rows. One pass over the occurrences with a hash table sized for them; deterministic.
+Batch MakeBatch(Rows rows);
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+// The worker's side of the parameter servers: splits by shard, cuts to size, sends to all shards at once, retries what may be retried.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "common/parameter_server_api.h"
+#include "proto/parameter_server.pb.h"
+#include "proto/plan.pb.h"
+#include "worker/batch/batch.h"
+
+namespace tessera {
+
+// Values of one pull, in the layout of ModelValues.
+struct PulledValues {
+  std::vector<float> rows;
+  std::vector<float> dense;
+  uint64_t step = 0;  // the server step the values were read at (of shard 0)
+};
+
+// Owned by one thread; it uses threads of its own to reach several shards at once. UNAVAILABLE and DEADLINE_EXCEEDED are retried with
+// back-off until `patience` has passed; the error then names the address.
+class ParameterClient {
+ public:
+  struct Options {
+    std::string job;
+    uint64_t incarnation = 0;
+    uint64_t map_version = 0;
+    uint32_t worker = 0;
+    uint64_t generation = 0;
+    absl::Duration patience = absl::Minutes(5);
+  };
+  // One API per shard, in shard order; they outlive the client.
+  ParameterClient(const Plan& plan, std::vector<ParameterServerApi*> shards, Options options, Clock* clock);
+  ~ParameterClient();
+
+  // sync: step t with d(t-1). async: step 0, decision nullptr. evaluation: unknown ids give zeros.
+  absl::Status Pull(const Batch& batch, uint64_t step, const Decision* decision, bool evaluation, PulledValues* values);
+  // Sends a share's gradient sums of step t to every shard, empty ones too; returns after all acks.
+  absl::Status Stage(const Batch& batch, uint64_t step, const Decision& decision, uint32_t share, absl::Span<const float> rows,
+                     absl::Span<const float> dense);
+  // async: applied on arrival. Sequence numbers are kept here, without gaps per shard.
+  struct PushOptions {
+    uint64_t task = 0;
+    uint64_t optimizer_step = 0;
+    double sparse_learning_rate = 0;
+    double dense_learning_rate = 0;
+  };
+  absl::Status Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows, absl::Span<const float> dense);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tessera
