@@ -19,12 +19,12 @@ Clock* Clock::Real() {
 }
 
 absl::Time FakeClock::Now() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return now_;
 }
 
 void FakeClock::Advance(absl::Duration duration) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   now_ += duration;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "common/mutex.h"
 #include "absl/time/time.h"
 
 namespace tessera {
@@ -26,7 +26,7 @@ class FakeClock : public Clock {
   void Advance(absl::Duration duration);
 
  private:
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   absl::Time now_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -31,7 +31,7 @@ ThreadPool::ThreadPool(int threads) : threads_(threads < 1 ? 1 : threads) {
 
 ThreadPool::~ThreadPool() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
     announced_.store(++generation_, std::memory_order_release);
     started_.SignalAll();
@@ -54,19 +54,19 @@ void ThreadPool::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> bod
   }
   Loop loop{count, body};
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     loop_ = &loop;
     announced_.store(++generation_, std::memory_order_release);
     started_.SignalAll();
   }
   Drain(&loop);
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     loop_ = nullptr;  // a thread that wakes up late finds nothing
   }
   for (int spin = 0; spin < kSpins && loop.inside.load(std::memory_order_acquire) > 0; ++spin) Pause();
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     while (loop.inside.load(std::memory_order_acquire) > 0) finished_.Wait(&mutex_);
   }
   busy_.store(false, std::memory_order_release);
@@ -78,7 +78,7 @@ void ThreadPool::Work() {
     for (int spin = 0; spin < kSpins && announced_.load(std::memory_order_acquire) == seen; ++spin) Pause();
     Loop* loop = nullptr;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       while (generation_ == seen) started_.Wait(&mutex_);
       seen = generation_;
       if (stopping_) return;
@@ -87,7 +87,7 @@ void ThreadPool::Work() {
     }
     if (loop == nullptr) continue;
     Drain(loop);
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (loop->inside.fetch_sub(1, std::memory_order_release) == 1) finished_.Signal();
   }
 }

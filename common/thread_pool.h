@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
-#include "absl/synchronization/mutex.h"
+#include "common/mutex.h"
 
 namespace tessera {
 
@@ -34,9 +34,9 @@ class ThreadPool {
   static void Drain(Loop* loop);
 
   const int threads_;
-  absl::Mutex mutex_;
-  absl::CondVar started_;
-  absl::CondVar finished_;
+  Mutex mutex_;
+  CondVar started_;
+  CondVar finished_;
   Loop* loop_ ABSL_GUARDED_BY(mutex_) = nullptr;
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
