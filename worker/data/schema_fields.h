@@ -1,0 +1,12 @@
+// Names of a schema's model inputs, in the one order that readers fill them in.
+#pragma once
+
+#include "proto/plan.pb.h"
+
+namespace tessera {
+
+// Fills schema.fields and schema.dense from schema.columns (csv, criteo): every categorical column in file order ("C1"), then for each
+// numeric column its bucket ("age.bucket") and its scaled field ("age.scaled") where it is treated so; dense inputs ("age") in file order.
+void NameModelInputs(Schema* schema);
+
+}  // namespace tessera
