@@ -1,0 +1,18 @@
+// What both ends of a connection must agree on.
+#pragma once
+
+#include "common/limits.h"
+
+namespace tessera {
+
+// A client pings a silent connection this often, so that a dead peer or a forgetful firewall is noticed.
+inline constexpr int kKeepaliveMs = 60000;
+inline constexpr int kKeepaliveTimeoutMs = 20000;
+// A server takes pings that come faster than this for abuse (ENHANCE_YOUR_CALM) and closes the connection.
+inline constexpr int kKeepaliveMinMs = 10000;
+static_assert(kKeepaliveMinMs * 2 < kKeepaliveMs);
+
+// The library's own lines on stderr say nothing that our errors do not. Idempotent, thread-safe.
+void QuietGrpc();
+
+}  // namespace tessera
