@@ -1,0 +1,58 @@
+#include <algorithm>
+#include <cassert>
+
+#include "common/random.h"
+#include "worker/batch/row_stream.h"
+
+namespace tessera {
+namespace {
+
+// First parts of keys, so that no two uses of the job's seed share random numbers.
+constexpr uint64_t kBlockOrderKey = 0x626c6f636b730001ull;
+constexpr uint64_t kHoldoutKey = 0x686f6c646f757401ull;
+
+// Blocks that move together when the epoch is shuffled.
+struct Run {
+  uint64_t first;
+  uint64_t count;
+};
+
+std::vector<Run> MovableRuns(const Plan& plan, uint64_t block_count) {
+  const uint64_t block_bytes = plan.job().data().block_bytes().bytes();
+  std::vector<Run> runs;
+  uint64_t next = 0;
+  for (const InputFile& file : plan.train()) {
+    assert(block_bytes > 0);
+    const uint64_t end = next + (file.plain_bytes() + block_bytes - 1) / block_bytes;
+    if (IsStreamed(file)) {
+      runs.push_back({next, end - next});
+      next = end;
+    }
+    for (; next < end; ++next) runs.push_back({next, 1});
+  }
+  // A plan without files: an input that is not read from any.
+  for (; next < block_count; ++next) runs.push_back({next, 1});
+  return runs;
+}
+
+}  // namespace
+
+std::vector<uint64_t> EpochBlocks(const Plan& plan, uint64_t block_count, uint32_t epoch) {
+  std::vector<Run> runs = MovableRuns(plan, block_count);
+  RandomSequence random(MixKey(kBlockOrderKey, plan.job().seed(), epoch));
+  for (size_t i = runs.size(); i > 1; --i) std::swap(runs[i - 1], runs[random.Below(i)]);
+  std::vector<uint64_t> blocks;
+  blocks.reserve(block_count);
+  for (const Run& run : runs) {
+    for (uint64_t i = 0; i < run.count; ++i) blocks.push_back(run.first + i);
+  }
+  assert(blocks.size() == block_count);
+  return blocks;
+}
+
+bool IsHeldOut(const Plan& plan, uint64_t row_key) {
+  const double holdout = plan.job().data().evaluate().holdout();
+  return holdout > 0 && UniformDouble(MixKey(kHoldoutKey, plan.job().seed(), row_key)) < holdout;
+}
+
+}  // namespace tessera
