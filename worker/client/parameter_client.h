@@ -1,12 +1,14 @@
 // The worker's side of the parameter servers: splits by shard, cuts to size, sends to all shards at once, retries what may be retried.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "common/clock.h"
 #include "common/parameter_server_api.h"
 #include "proto/parameter_server.pb.h"
@@ -23,7 +25,7 @@ struct PulledValues {
 };
 
 // Owned by one thread; it uses threads of its own to reach several shards at once. UNAVAILABLE and DEADLINE_EXCEEDED are retried with
-// back-off until `patience` has passed; the error then names the address.
+// back-off until `patience` has passed; the error then names the address. An answer of the wrong size is INTERNAL and names the shard.
 class ParameterClient {
  public:
   struct Options {
@@ -33,22 +35,25 @@ class ParameterClient {
     uint32_t worker = 0;
     uint64_t generation = 0;
     absl::Duration patience = absl::Minutes(5);
+    const std::atomic<bool>* stopping = nullptr;  // once true, nothing is retried
   };
-  // One API per shard, in shard order; they outlive the client.
+  // One API per shard, in shard order; they outlive the client. `plan` is only read here.
   ParameterClient(const Plan& plan, std::vector<ParameterServerApi*> shards, Options options, Clock* clock);
   ~ParameterClient();
 
   // sync: step t with d(t-1). async: step 0, decision nullptr. evaluation: unknown ids give zeros.
   absl::Status Pull(const Batch& batch, uint64_t step, const Decision* decision, bool evaluation, PulledValues* values);
-  // Sends a share's gradient sums of step t to every shard, empty ones too; returns after all acks.
+  // Sends a share's gradient sums of step t to every shard, empty ones too; returns after all acks. REQUIRES: `rows` and `dense` have the
+  // layout of PulledValues.
   absl::Status Stage(const Batch& batch, uint64_t step, const Decision& decision, uint32_t share, absl::Span<const float> rows,
                      absl::Span<const float> dense);
-  // async: applied on arrival. Sequence numbers are kept here, without gaps per shard.
+  // async: applied on arrival. Sequence numbers are kept here, without gaps per shard. REQUIRES: as Stage.
   struct PushOptions {
     uint64_t task = 0;
     uint64_t optimizer_step = 0;
     double sparse_learning_rate = 0;
     double dense_learning_rate = 0;
+    double divisor = 1;  // the update is gradients / divisor: the rows a whole batch has
   };
   absl::Status Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows, absl::Span<const float> dense);
 

@@ -1,0 +1,42 @@
+// Which floats of the dense variables live on which shard.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "proto/plan.pb.h"
+
+namespace tessera {
+
+// All dense variables of a plan, flattened back to back, and each shard's chunks of them in chunk order (common/partition.h).
+// Thread-safe: constant after construction.
+class DenseLayout {
+ public:
+  DenseLayout(const google::protobuf::RepeatedPtrField<VariableSpec>& variables, uint32_t shards);
+
+  size_t floats() const { return floats_; }
+  size_t shard_floats(uint32_t shard) const { return shards_[shard].floats; }
+
+  // Copies a shard's chunks out of all values. REQUIRES: all.size() == floats(), chunks.size() == shard_floats(shard).
+  void Gather(uint32_t shard, absl::Span<const float> all, absl::Span<float> chunks) const;
+  // Copies a shard's chunks to their places among all values. REQUIRES: as Gather.
+  void Scatter(uint32_t shard, absl::Span<const float> chunks, absl::Span<float> all) const;
+
+ private:
+  // A run of floats; neighbouring chunks of one shard are one run.
+  struct Run {
+    size_t begin;
+    size_t size;
+  };
+  struct Shard {
+    std::vector<Run> runs;
+    size_t floats = 0;
+  };
+  size_t floats_ = 0;
+  std::vector<Shard> shards_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,190 @@
+#include "worker/client/parameter_client.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/packed.h"
+#include "common/partition.h"
+#include "common/status_macros.h"
+#include "worker/client/dense_layout.h"
+#include "worker/client/request_parts.h"
+#include "worker/client/retry.h"
+#include "worker/client/shard_threads.h"
+
+namespace tessera {
+namespace {
+
+// The run of a batch's ids that lives on one shard.
+RequestPart ShardIds(const Batch& batch, uint32_t shard, uint32_t shards) {
+  return {batch.partition_begin[PartitionBegin(shard, shards)], batch.partition_begin[PartitionBegin(shard + 1, shards)]};
+}
+
+absl::Status CheckSize(const std::string& bytes, size_t floats, uint32_t shard, const char* what) {
+  if (bytes.size() == floats * sizeof(float)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("server ", shard, " answered a pull with ", bytes.size(), " bytes of ", what, ", not ",
+                                          floats * sizeof(float), ": do worker and server run the same version?"));
+}
+
+}  // namespace
+
+class ParameterClient::Impl {
+ public:
+  Impl(const Plan& plan, std::vector<ParameterServerApi*> shards, const Options& options, Clock* clock)
+      : row_dim_(RowDim(plan.table())),
+        shard_count_(static_cast<uint32_t>(shards.size())),
+        layout_(plan.variables(), shard_count_),
+        retry_(clock, options.patience, options.stopping),
+        shards_(shard_count_),
+        threads_(shard_count_) {
+    for (uint32_t s = 0; s < shard_count_; ++s) {
+      shards_[s].api = shards[s];
+      Peer& peer = shards_[s].peer;
+      peer.set_job(options.job);
+      peer.set_incarnation(options.incarnation);
+      peer.set_map_version(options.map_version);
+      peer.set_shard(s);
+      peer.set_shards(shard_count_);
+      peer.set_worker(options.worker);
+      peer.set_generation(options.generation);
+    }
+  }
+
+  absl::Status Pull(const Batch& batch, uint64_t step, const Decision* decision, bool evaluation, PulledValues* values) {
+    values->rows.resize(batch.unique_ids.size() * row_dim_);
+    values->dense.resize(layout_.floats());
+    return threads_.ForEach([&](uint32_t s) { return PullShard(s, batch, step, decision, evaluation, values); });
+  }
+
+  absl::Status Stage(const Batch& batch, uint64_t step, const Decision& decision, uint32_t share, absl::Span<const float> rows,
+                     absl::Span<const float> dense) {
+    assert(rows.size() == batch.unique_ids.size() * row_dim_ && dense.size() == layout_.floats());
+    return threads_.ForEach([&](uint32_t s) {
+      StageRequest request;
+      *request.mutable_peer() = shards_[s].peer;
+      request.set_step(step);
+      *request.mutable_decision() = decision;
+      request.set_share(share);
+      const std::vector<RequestPart> parts = GradientParts(batch, s);
+      request.set_parts(static_cast<uint32_t>(parts.size()));
+      for (uint32_t part = 0; part < parts.size(); ++part) {
+        request.set_part(part);
+        FillGradients(s, parts[part], part == 0, batch, rows, dense, request.mutable_gradients());
+        StageReply reply;
+        TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shards_[s].api->Stage(request, &reply); }));
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows, absl::Span<const float> dense) {
+    assert(rows.size() == batch.unique_ids.size() * row_dim_ && dense.size() == layout_.floats());
+    return threads_.ForEach([&](uint32_t s) {
+      PushRequest request;
+      *request.mutable_peer() = shards_[s].peer;
+      request.set_optimizer_step(options.optimizer_step);
+      request.set_sparse_learning_rate(options.sparse_learning_rate);
+      request.set_dense_learning_rate(options.dense_learning_rate);
+      request.set_divisor(options.divisor);
+      request.set_task(options.task);
+      const std::vector<RequestPart> parts = GradientParts(batch, s);
+      for (size_t part = 0; part < parts.size(); ++part) {
+        request.set_sequence(shards_[s].pushed + 1);
+        FillGradients(s, parts[part], part == 0, batch, rows, dense, request.mutable_gradients());
+        PushReply reply;
+        TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shards_[s].api->Push(request, &reply); }));
+        ++shards_[s].pushed;
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  // Used by one thread at a time: the one that serves the shard.
+  struct Shard {
+    ParameterServerApi* api = nullptr;
+    Peer peer;
+    uint64_t pushed = 0;  // sequence of the last push the server took
+    PullReply reply;      // kept for its buffers
+  };
+
+  absl::Status PullShard(uint32_t s, const Batch& batch, uint64_t step, const Decision* decision, bool evaluation, PulledValues* values) {
+    Shard& shard = shards_[s];
+    PullRequest request;
+    *request.mutable_peer() = shard.peer;
+    request.set_step(step);
+    if (decision != nullptr) *request.mutable_decision() = *decision;
+    request.set_evaluation(evaluation);
+    const RequestPart ids = ShardIds(batch, s, shard_count_);
+    // The larger of a request's and a reply's bytes for one id.
+    const size_t id_bytes = std::max(sizeof(uint64_t), row_dim_ * sizeof(float));
+    bool first = true;
+    for (const RequestPart& part : CutRequest(ids.begin, ids.end, id_bytes, layout_.shard_floats(s) * sizeof(float))) {
+      request.clear_ids();
+      AppendPacked(absl::MakeConstSpan(batch.unique_ids).subspan(part.begin, part.end - part.begin), request.mutable_ids());
+      request.set_dense(first);
+      TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shard.api->Pull(request, &shard.reply); }));
+      const size_t floats = (part.end - part.begin) * row_dim_;
+      TESSERA_RETURN_IF_ERROR(CheckSize(shard.reply.values(), floats, s, "rows"));
+      if (floats > 0) std::memcpy(values->rows.data() + part.begin * row_dim_, shard.reply.values().data(), floats * sizeof(float));
+      if (first) TESSERA_RETURN_IF_ERROR(TakeDense(s, values));
+      first = false;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeDense(uint32_t s, PulledValues* values) {
+    const PullReply& reply = shards_[s].reply;
+    TESSERA_RETURN_IF_ERROR(CheckSize(reply.dense(), layout_.shard_floats(s), s, "dense values"));
+    TESSERA_ASSIGN_OR_RETURN(const absl::Span<const float> chunks, PackedView<float>(reply.dense(), "dense"));
+    layout_.Scatter(s, chunks, absl::MakeSpan(values->dense));
+    if (s == 0) values->step = reply.step();
+    return absl::OkStatus();
+  }
+
+  std::vector<RequestPart> GradientParts(const Batch& batch, uint32_t s) const {
+    const RequestPart ids = ShardIds(batch, s, shard_count_);
+    const size_t id_bytes = sizeof(uint64_t) + sizeof(uint32_t) + row_dim_ * sizeof(float);
+    return CutRequest(ids.begin, ids.end, id_bytes, layout_.shard_floats(s) * sizeof(float));
+  }
+
+  void FillGradients(uint32_t s, const RequestPart& part, bool with_dense, const Batch& batch, absl::Span<const float> rows,
+                     absl::Span<const float> dense, Gradients* out) const {
+    const size_t count = part.end - part.begin;
+    out->Clear();
+    out->set_rows(batch.size());
+    AppendPacked(absl::MakeConstSpan(batch.unique_ids).subspan(part.begin, count), out->mutable_ids());
+    const absl::Span<uint32_t> counts = PackedResize<uint32_t>(out->mutable_counts(), count);
+    for (size_t i = 0; i < count; ++i) {
+      counts[i] = batch.occurrence_begin[part.begin + i + 1] - batch.occurrence_begin[part.begin + i];
+    }
+    AppendPacked(rows.subspan(part.begin * row_dim_, count * row_dim_), out->mutable_values());
+    if (with_dense) layout_.Gather(s, dense, PackedResize<float>(out->mutable_dense(), layout_.shard_floats(s)));
+  }
+
+  const size_t row_dim_;
+  const uint32_t shard_count_;
+  const DenseLayout layout_;
+  const Retry retry_;
+  std::vector<Shard> shards_;
+  ShardThreads threads_;  // last: its threads use all of the above
+};
+
+ParameterClient::ParameterClient(const Plan& plan, std::vector<ParameterServerApi*> shards, Options options, Clock* clock)
+    : impl_(std::make_unique<Impl>(plan, std::move(shards), options, clock)) {}
+ParameterClient::~ParameterClient() = default;
+
+absl::Status ParameterClient::Pull(const Batch& batch, uint64_t step, const Decision* decision, bool evaluation, PulledValues* values) {
+  return impl_->Pull(batch, step, decision, evaluation, values);
+}
+absl::Status ParameterClient::Stage(const Batch& batch, uint64_t step, const Decision& decision, uint32_t share, absl::Span<const float> rows,
+                                    absl::Span<const float> dense) {
+  return impl_->Stage(batch, step, decision, share, rows, dense);
+}
+absl::Status ParameterClient::Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows, absl::Span<const float> dense) {
+  return impl_->Push(batch, options, rows, dense);
+}
+
+}  // namespace tessera
