@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 namespace tessera {
@@ -40,8 +41,11 @@ absl::Status ScoreCounter::Merge(const ScoreCounts& counts) {
   if (counts.positives_size() != counts.cells_size() || counts.negatives_size() != counts.cells_size()) {
     return absl::InvalidArgumentError("score counts: cells, positives and negatives differ in length");
   }
+  absl::flat_hash_set<uint64_t> given;
   for (const BlockScore& block : counts.blocks()) {
-    if (blocks_.contains(block.block())) return absl::InvalidArgumentError(absl::StrCat("score counts: block ", block.block(), " was scored twice"));
+    if (blocks_.contains(block.block()) || !given.insert(block.block()).second) {
+      return absl::InvalidArgumentError(absl::StrCat("score counts: block ", block.block(), " was scored twice"));
+    }
   }
   for (int i = 0; i < counts.cells_size(); ++i) {
     Cell& cell = cells_[counts.cells(i)];
@@ -107,7 +111,8 @@ Score ScoreCounter::Finish() const {
     twice += static_cast<unsigned __int128>(c.positives) * (2 * below + c.negatives);
     below += c.negatives;
   }
-  score.set_auc(static_cast<double>(twice) / 2 / positives / static_cast<double>(below));
+  // Divided by twice all pairs, so that one half and one come out exactly.
+  score.set_auc(static_cast<double>(twice) / static_cast<double>(2 * static_cast<unsigned __int128>(total.positives) * below));
   return score;
 }
 
