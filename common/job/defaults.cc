@@ -112,14 +112,14 @@ void Filler::FillData() {
 }
 
 void Filler::FillModel() {
-  ModelSettings& model = *job_.mutable_model();
+  Model& model = *job_.mutable_model();
   if (model.type() == MODEL_TYPE_UNSPECIFIED) model.set_type(deepfm), Note("model.type", "good on click data without tuning");
-  Scalar(model.has_embedding_dim(), &model, &ModelSettings::set_embedding_dim, uint32_t{16}, "model.embedding_dim", "usual for click data");
+  Scalar(model.has_embedding_dim(), &model, &Model::set_embedding_dim, uint32_t{16}, "model.embedding_dim", "usual for click data");
   if (model.hidden_size() == 0) {
     for (int i = 0; i < 3; ++i) model.add_hidden(400);
     Note("model.hidden", "the layers of the DeepFM paper");
   }
-  Scalar(model.has_dropout(), &model, &ModelSettings::set_dropout, small_ ? 0.2 : 0.1, "model.dropout", RowsText());
+  Scalar(model.has_dropout(), &model, &Model::set_dropout, small_ ? 0.2 : 0.1, "model.dropout", RowsText());
 }
 
 void Filler::FillTraining() {
