@@ -1,0 +1,56 @@
+#include "worker/train/batch_ahead.h"
+
+#include <utility>
+
+namespace tessera {
+
+BatchAhead::BatchAhead(std::unique_ptr<RowStream> stream, uint64_t rows_max) : stream_(std::move(stream)), rows_max_(rows_max) {
+  thread_ = std::thread([this] { MakeBatches(); });
+}
+
+BatchAhead::~BatchAhead() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.SignalAll();
+  }
+  thread_.join();
+}
+
+absl::Status BatchAhead::Next(TrainingBatch* out) {
+  MutexLock lock(&mutex_);
+  while (!has_ready_ && !over()) changed_.Wait(&mutex_);
+  if (!has_ready_) {
+    if (!status_.ok()) return status_;
+    out->batch = MakeBatch(Rows());
+    out->next = ready_.next;
+    return absl::OkStatus();
+  }
+  out->batch = std::move(ready_.batch);
+  out->next = ready_.next;
+  has_ready_ = false;
+  changed_.SignalAll();
+  return absl::OkStatus();
+}
+
+void BatchAhead::MakeBatches() {
+  while (true) {
+    Rows rows;
+    Position next;
+    const absl::Status status = stream_->Next(rows_max_, &rows, &next);
+    Batch batch;
+    if (status.ok()) batch = MakeBatch(std::move(rows));
+    MutexLock lock(&mutex_);
+    while (has_ready_ && !stopping_) changed_.Wait(&mutex_);
+    if (stopping_) return;
+    status_ = status;
+    if (status.ok()) {
+      ready_ = {std::move(batch), next};
+      has_ready_ = true;
+    }
+    changed_.SignalAll();
+    if (over()) return;
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,102 @@
+#include "worker/train/training_step.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "worker/train/batch_ahead.h"
+
+namespace tessera {
+namespace {
+
+double LearningRate(const Optimizer& optimizer) {
+  switch (optimizer.kind_case()) {
+    case Optimizer::kSgd: return optimizer.sgd().learning_rate();
+    case Optimizer::kAdagrad: return optimizer.adagrad().learning_rate();
+    case Optimizer::kAdam: return optimizer.adam().learning_rate();
+    case Optimizer::KIND_NOT_SET: break;
+  }
+  return 0;
+}
+
+uint64_t TaskBatchRows(const Training& training) {
+  const uint64_t workers = training.workers();
+  return (training.batch_size() + workers - 1) / workers;
+}
+
+}  // namespace
+
+TrainingStep::TrainingStep(const Plan& plan, std::shared_ptr<Input> input, CtrModel* model, const std::atomic<bool>* stopping)
+    : plan_(plan),
+      input_(input),
+      model_(model),
+      stopping_(stopping),
+      task_batch_rows_(TaskBatchRows(plan.job().training())),
+      batches_(plan, std::move(input)) {}
+
+absl::StatusOr<ShareDone> TrainingStep::RunShare(const Decision& decision, const Assignment& share, ParameterClient* client) {
+  const uint64_t step = decision.step() + 1;
+  TrainingBatch next;
+  TESSERA_RETURN_IF_ERROR(batches_.Next(share, &next));
+  const Batch& batch = next.batch;
+  TESSERA_RETURN_IF_ERROR(client->Pull(batch, step, &decision, /*evaluation=*/false, &values_));
+  const StepKey key = {plan_.job().seed(), step, static_cast<uint64_t>(share.share()) << 32};
+  TESSERA_RETURN_IF_ERROR(Gradients(batch, key, absl::StrCat("step ", step)));
+  TESSERA_RETURN_IF_ERROR(client->Stage(batch, step, decision, share.share(), gradients_.rows, gradients_.dense));
+  ShareDone done;
+  done.set_step(step);
+  done.set_share(share.share());
+  done.set_rows(batch.size());
+  done.set_loss(gradients_.loss);
+  *done.mutable_position() = next.next;
+  return done;
+}
+
+absl::StatusOr<TaskDone> TrainingStep::RunTask(const Task& task, ParameterClient* client) {
+  TESSERA_ASSIGN_OR_RETURN(std::unique_ptr<RowStream> rows,
+                           RowStream::ForTask(plan_, input_, task.epoch(), task.task(), task.first_block(), task.last_block()));
+  BatchAhead batches(std::move(rows), task_batch_rows_);
+  TaskDone done;
+  done.set_task(task.task());
+  TrainingBatch next;
+  while (!next.next.end()) {
+    if (stopping_ != nullptr && stopping_->load(std::memory_order_relaxed)) return absl::CancelledError("stopped");
+    TESSERA_RETURN_IF_ERROR(batches.Next(&next));
+    if (next.batch.size() == 0) break;
+    TESSERA_RETURN_IF_ERROR(PushBatch(task, done.pushes(), next.batch, client));
+    done.set_rows(done.rows() + next.batch.size());
+    done.set_loss(done.loss() + gradients_.loss);
+    done.set_pushes(done.pushes() + 1);
+  }
+  return done;
+}
+
+absl::Status TrainingStep::PushBatch(const Task& task, uint64_t push, const Batch& batch, ParameterClient* client) {
+  TESSERA_RETURN_IF_ERROR(client->Pull(batch, /*step=*/0, /*decision=*/nullptr, /*evaluation=*/false, &values_));
+  const StepKey key = {plan_.job().seed(), task.task() << 32 | push, 0};
+  TESSERA_RETURN_IF_ERROR(Gradients(batch, key, absl::StrCat("task ", task.task(), ", batch ", push + 1)));
+  ParameterClient::PushOptions options;
+  options.task = task.task();
+  options.optimizer_step = task.optimizer_step() + push * task.optimizer_step_stride();
+  options.sparse_learning_rate = LearningRate(plan_.job().optimizers().sparse());
+  options.dense_learning_rate = LearningRate(plan_.job().optimizers().dense());
+  options.divisor = static_cast<double>(task_batch_rows_);
+  return client->Push(batch, options, gradients_.rows, gradients_.dense);
+}
+
+absl::Status TrainingStep::Gradients(const Batch& batch, const StepKey& key, const std::string& step) {
+  if (batch.size() == 0) {  // a share without rows still takes part in the step
+    gradients_.rows.clear();
+    gradients_.dense.assign(values_.dense.size(), 0.0f);
+    gradients_.loss = 0;
+    return absl::OkStatus();
+  }
+  TESSERA_RETURN_IF_ERROR(model_->Train(batch, {values_.rows, values_.dense}, key, &gradients_));
+  const std::string what = FindNonFinite(plan_, batch, gradients_);
+  if (what.empty() && std::isfinite(gradients_.loss)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(step, ": ", what.empty() ? "the loss" : what, " is not finite (rows from ",
+                                                 input_->Where(batch.rows.keys.front()), " to ", input_->Where(batch.rows.keys.back()), ")"));
+}
+
+}  // namespace tessera

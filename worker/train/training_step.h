@@ -1,0 +1,46 @@
+// One step of training, as a straight line: rows -> batch -> pull -> forward and backward -> look for non-finite -> stage or push.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "proto/coordinator.pb.h"
+#include "proto/plan.pb.h"
+#include "worker/client/parameter_client.h"
+#include "worker/data/input.h"
+#include "worker/model/model.h"
+#include "worker/train/share_batches.h"
+
+namespace tessera {
+
+// Computes what this worker's part of the job is. Owned by one thread; what it is given outlives it.
+class TrainingStep {
+ public:
+  // `stopping` may be null; once it is true, a task ends early with CANCELLED.
+  TrainingStep(const Plan& plan, std::shared_ptr<Input> input, CtrModel* model, const std::atomic<bool>* stopping);
+
+  // sync: one share of step decision.step + 1. On return its gradients are staged on every server.
+  absl::StatusOr<ShareDone> RunShare(const Decision& decision, const Assignment& share, ParameterClient* client);
+  // sync: only these shares follow; streams of others are closed.
+  void KeepOnly(const google::protobuf::RepeatedPtrField<Assignment>& shares) { batches_.KeepOnly(shares); }
+  // async: a run of blocks, pushed batch by batch.
+  absl::StatusOr<TaskDone> RunTask(const Task& task, ParameterClient* client);
+
+ private:
+  absl::Status PushBatch(const Task& task, uint64_t push, const Batch& batch, ParameterClient* client);
+  // From values_ to gradients_. Gradients that are not finite are an INVALID_ARGUMENT that names step, rows and feature: it is looked for
+  // before anything is sent to any server.
+  absl::Status Gradients(const Batch& batch, const StepKey& key, const std::string& step);
+
+  const Plan& plan_;
+  const std::shared_ptr<Input> input_;
+  CtrModel* const model_;
+  const std::atomic<bool>* const stopping_;
+  const uint64_t task_batch_rows_;
+  ShareBatches batches_;
+  PulledValues values_;        // reused from step to step
+  ModelGradients gradients_;
+};
+
+}  // namespace tessera

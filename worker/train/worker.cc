@@ -1,0 +1,190 @@
+#include "worker/train/worker.h"
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "worker/client/retry.h"
+#include "worker/plan/plan.h"
+#include "worker/train/heartbeat.h"
+#include "worker/train/workplace.h"
+
+namespace tessera {
+namespace {
+
+class Worker {
+ public:
+  Worker(CoordinatorApi* coordinator, const WorkerOptions& options, Clock* clock)
+      : coordinator_(coordinator), options_(options), clock_(clock) {}
+
+  absl::Status Run() {
+    TESSERA_RETURN_IF_ERROR(Join());
+    Heartbeat heartbeat(coordinator_, joined_.worker(), joined_.generation());
+    DoneRequest report = Report();
+    report.mutable_nothing();
+    while (true) {
+      Instruction instruction;
+      TESSERA_RETURN_IF_ERROR(Ask(report, &instruction));
+      if (instruction.has_stop()) return Stopped(instruction.stop());
+      if (instruction.has_fenced()) return absl::AbortedError(absl::StrCat("this worker was given up: ", instruction.fenced().message()));
+      report = Report();
+      if (const absl::Status status = Follow(instruction, &report); !status.ok()) return Fail(status);
+    }
+  }
+
+ private:
+  absl::Status Join() {
+    JoinRequest request;
+    request.set_nonce(options_.nonce);
+    request.set_name(options_.name);
+    const Retry retry(clock_, options_.patience, options_.stopping);
+    TESSERA_RETURN_IF_ERROR(retry.Run([&] { return coordinator_->Join(request, &joined_); }));
+    Say(absl::StrCat("joined job ", joined_.job(), " as worker ", joined_.worker()));
+    return absl::OkStatus();
+  }
+
+  // Reports what is done and learns what is next.
+  absl::Status Ask(const DoneRequest& report, Instruction* instruction) {
+    if (Stopping()) return absl::CancelledError("stopped by a signal");
+    const Retry retry(clock_, absl::Milliseconds(joined_.patience_ms()), options_.stopping);
+    return retry.Run([&] { return coordinator_->Done(report, instruction); });
+  }
+
+  // Does one piece of what the instruction asks for, or of what an earlier one left to do, and fills the report.
+  absl::Status Follow(const Instruction& instruction, DoneRequest* report) {
+    switch (instruction.next_case()) {
+      case Instruction::kSurvey: return Survey(instruction.survey(), report);
+      case Instruction::kTask: return Compute(instruction.task(), report);
+      case Instruction::kEvaluation: return Compute(instruction.evaluation(), report);
+      case Instruction::kStep: TESSERA_RETURN_IF_ERROR(Begin(instruction.step())); break;
+      default: break;
+    }
+    if (!shares_.empty()) return ComputeShare(report);
+    report->mutable_nothing();
+    return absl::OkStatus();
+  }
+
+  absl::Status Survey(const SurveyTask& task, DoneRequest* report) {
+    Say("looking at the data");
+    const std::vector<Origin> origins(task.origins().begin(), task.origins().end());
+    TESSERA_ASSIGN_OR_RETURN(*report->mutable_survey()->mutable_plan(), MakePlan(task.job(), origins));
+    return absl::OkStatus();
+  }
+
+  absl::Status Begin(const StepTask& task) {
+    TESSERA_RETURN_IF_ERROR(TakePlan(task));
+    decision_ = task.decision();
+    shares_.assign(task.shares().begin(), task.shares().end());
+    workplace_->step().KeepOnly(task.shares());
+    return absl::OkStatus();
+  }
+  absl::Status ComputeShare(DoneRequest* report) {
+    const Assignment share = shares_.front();
+    shares_.pop_front();
+    ParameterClient* client = workplace_->ClientOf(decision_.incarnation());
+    TESSERA_ASSIGN_OR_RETURN(*report->mutable_share(), workplace_->step().RunShare(decision_, share, client));
+    return absl::OkStatus();
+  }
+  absl::Status Compute(const Task& task, DoneRequest* report) {
+    TESSERA_RETURN_IF_ERROR(TakePlan(task));
+    ParameterClient* client = workplace_->ClientOf(task.incarnation());
+    TESSERA_ASSIGN_OR_RETURN(*report->mutable_task(), workplace_->step().RunTask(task, client));
+    return absl::OkStatus();
+  }
+  absl::Status Compute(const EvaluationTask& task, DoneRequest* report) {
+    TESSERA_RETURN_IF_ERROR(TakePlan(task));
+    shares_.clear();
+    TESSERA_ASSIGN_OR_RETURN(*report->mutable_evaluation(), workplace_->RunEvaluation(task));
+    return absl::OkStatus();
+  }
+
+  // The first instruction after joining carries the plan.
+  template <class AnyTask>
+  absl::Status TakePlan(const AnyTask& task) {
+    if (task.has_plan()) {
+      if (pool_ == nullptr) MakePool(task.plan().job().training());
+      if (servers_.empty()) {
+        TESSERA_ASSIGN_OR_RETURN(servers_, options_.connect({joined_.servers().begin(), joined_.servers().end()}));
+      }
+      workplace_.reset();
+      TESSERA_ASSIGN_OR_RETURN(workplace_, Workplace::Create(task.plan(), servers_, Peer(), pool_, clock_));
+    }
+    if (workplace_ == nullptr) return absl::InternalError("the coordinator asked for work before it sent the plan");
+    return absl::OkStatus();
+  }
+
+  void MakePool(const Training& training) {
+    if (options_.pool != nullptr) {
+      pool_ = options_.pool;
+      return;
+    }
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    int threads = std::max(1, cores / static_cast<int>(std::max(1u, training.workers())));
+    if (training.has_threads()) threads = static_cast<int>(training.threads());
+    if (options_.threads > 0) threads = options_.threads;
+    own_pool_ = std::make_unique<ThreadPool>(threads);
+    pool_ = own_pool_.get();
+  }
+
+  ParameterClient::Options Peer() const {
+    ParameterClient::Options peer;
+    peer.job = joined_.job();
+    peer.map_version = joined_.map_version();
+    peer.worker = joined_.worker();
+    peer.generation = joined_.generation();
+    peer.patience = absl::Milliseconds(joined_.patience_ms());
+    peer.stopping = options_.stopping;
+    return peer;
+  }
+
+  DoneRequest Report() const {
+    DoneRequest report;
+    report.set_worker(joined_.worker());
+    report.set_generation(joined_.generation());
+    return report;
+  }
+
+  absl::Status Stopped(const Stop& stop) {
+    if (stop.code() != 0) return absl::Status(static_cast<absl::StatusCode>(stop.code()), stop.message());
+    Say(stop.message());
+    return absl::OkStatus();
+  }
+
+  // Tells the coordinator why this worker cannot go on, so that nobody waits for it.
+  absl::Status Fail(const absl::Status& status) {
+    if (Stopping()) return status;
+    DoneRequest report = Report();
+    report.mutable_failure()->set_code(static_cast<int>(status.code()));
+    report.mutable_failure()->set_message(std::string(status.message()));
+    Instruction instruction;
+    (void)Ask(report, &instruction);
+    return status;
+  }
+
+  bool Stopping() const { return options_.stopping != nullptr && options_.stopping->load(std::memory_order_relaxed); }
+  void Say(const std::string& line) const {
+    if (options_.say != nullptr) options_.say(line);
+  }
+
+  CoordinatorApi* const coordinator_;
+  const WorkerOptions& options_;
+  Clock* const clock_;
+  JoinReply joined_;
+  std::vector<ParameterServerApi*> servers_;
+  std::unique_ptr<ThreadPool> own_pool_;
+  ThreadPool* pool_ = nullptr;
+  std::unique_ptr<Workplace> workplace_;
+  Decision decision_;              // sync: shares_ are of the step after it
+  std::deque<Assignment> shares_;  // not computed yet
+};
+
+}  // namespace
+
+absl::Status RunWorker(CoordinatorApi* coordinator, const WorkerOptions& options, Clock* clock) {
+  return Worker(coordinator, options, clock).Run();
+}
+
+}  // namespace tessera
