@@ -1,0 +1,119 @@
+#include "worker/plan/input_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "worker/data/files.h"
+#include "worker/data/input.h"
+#include "worker/data/survey_reader.h"
+#include "worker/plan/key_place.h"
+
+namespace tessera {
+namespace {
+
+using Strings = google::protobuf::RepeatedPtrField<std::string>;
+using Files = google::protobuf::RepeatedPtrField<InputFile>;
+
+std::string Problem(const std::string& place, const absl::Status& status) { return absl::StrCat(place, ": ", status.message()); }
+
+// Pattern by pattern, so that every bad one is told.
+std::vector<std::string> Expand(const Strings& patterns, const Strings& exclude, const std::string& place, std::vector<std::string>* problems) {
+  std::vector<std::string> good;
+  for (const std::string& pattern : patterns) {
+    const auto files = ExpandFiles({pattern}, {});
+    if (files.ok()) {
+      good.push_back(pattern);
+    } else {
+      problems->push_back(Problem(place, files.status()));
+    }
+  }
+  if (good.empty()) return {};
+  auto files = ExpandFiles(good, {exclude.begin(), exclude.end()});
+  if (files.ok()) return *std::move(files);
+  problems->push_back(Problem(place, files.status()));
+  return {};
+}
+
+void Describe(const std::vector<std::string>& paths, const std::string& place, Files* files, std::vector<std::string>* problems) {
+  for (const std::string& path : paths) {
+    absl::StatusOr<InputFile> file = DescribeFile(path);
+    if (file.ok()) {
+      *files->Add() = *std::move(file);
+    } else {
+      problems->push_back(Problem(place, file.status()));
+    }
+  }
+}
+
+// One file may be reached by several paths.
+std::string RealPath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return error ? path : real.string();
+}
+
+}  // namespace
+
+void FindInputFiles(const std::vector<Origin>& origins, Plan* plan, std::vector<std::string>* problems) {
+  const Data& data = plan->job().data();
+  const std::string train_place = KeyPlace(origins, "data.train.files");
+  const std::string evaluate_place = KeyPlace(origins, "data.evaluate.files");
+  if (data.train().files_size() == 0) problems->push_back(absl::StrCat(train_place, ": missing; name the files to train on"));
+  const auto train = Expand(data.train().files(), data.train().exclude(), train_place, problems);
+  const auto evaluate = Expand(data.evaluate().files(), data.evaluate().exclude(), evaluate_place, problems);
+
+  std::map<std::string, std::string> trained;
+  for (const std::string& path : train) trained.emplace(RealPath(path), path);
+  for (const std::string& path : evaluate) {
+    if (trained.count(RealPath(path)) == 0) continue;
+    problems->push_back(absl::StrCat(evaluate_place, ": ", path, " is trained on too (data.train.files); exclude it there: ",
+                                     "a score on rows the model has seen says nothing"));
+  }
+  Describe(train, train_place, plan->mutable_train(), problems);
+  Describe(evaluate, evaluate_place, plan->mutable_evaluate(), problems);
+}
+
+namespace {
+
+bool IsNeeded(const Column& column) {
+  return column.role() == Column::LABEL || column.role() == Column::CATEGORICAL || column.role() == Column::NUMERIC;
+}
+
+void CheckFirstRow(const Plan& plan, const InputFile& file, std::vector<std::string>* problems) {
+  Files alone;
+  *alone.Add() = file;
+  auto reader = SurveyReader::Open(plan.job().data(), alone);
+  if (!reader.ok()) {
+    problems->push_back(std::string(reader.status().message()));
+    return;
+  }
+  SurveyRow row;
+  const auto there = (*reader)->Next(&row);
+  if (!there.ok()) {
+    problems->push_back(std::string(there.status().message()));
+    return;
+  }
+  const std::vector<std::string>& names = (*reader)->columns();
+  if (!*there || names.empty()) return;
+  std::vector<std::string> missing;
+  for (const Column& column : plan.schema().columns()) {
+    if (IsNeeded(column) && std::find(names.begin(), names.end(), column.name()) == names.end()) missing.push_back(column.name());
+  }
+  if (missing.empty()) return;
+  problems->push_back(absl::StrCat(file.path(), ": has no column ", absl::StrJoin(missing, ", "), ", unlike ", plan.train(0).path(),
+                                   "; its columns are ", absl::StrJoin(names, ", ")));
+}
+
+}  // namespace
+
+void CheckFirstRows(const Plan& plan, std::vector<std::string>* problems) {
+  // The first training file is read anyway.
+  for (int i = 1; i < plan.train_size(); ++i) CheckFirstRow(plan, plan.train(i), problems);
+  for (const InputFile& file : plan.evaluate()) CheckFirstRow(plan, file, problems);
+}
+
+}  // namespace tessera
