@@ -148,7 +148,7 @@ void ValidateFeatures(JobDraft* draft) {
 // ---- model and training
 
 void ValidateModel(JobDraft* draft) {
-  const Model& model = draft->job.model();
+  const auto& model = draft->job.model();
   Within<uint32_t>(draft, "model.embedding_dim", model.has_embedding_dim(), model.embedding_dim(), 1, kEmbeddingDimMax);
   if (model.hidden_size() > kLayersMax) draft->Refuse("model.hidden", absl::StrCat("has ", model.hidden_size(), " layers; write at most ", kLayersMax));
   for (int i = 0; i < model.hidden_size(); ++i) {
