@@ -1,0 +1,39 @@
+#include "ps/table/row_index.h"
+
+#include <cassert>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+constexpr uint32_t kSlotsMin = 64;
+
+}  // namespace
+
+void RowIndex::Place(Slot slot) {
+  uint32_t i = slot.tag & mask_;
+  while (slots_[i].row_plus_1 != 0) i = (i + 1) & mask_;
+  slots_[i] = slot;
+}
+
+void RowIndex::Grow() {
+  const uint64_t old_slots = mask_ == 0 ? 0 : static_cast<uint64_t>(mask_) + 1;
+  const uint64_t new_slots = old_slots == 0 ? kSlotsMin : 2 * old_slots;
+  const HugeBuffer old = std::exchange(buffer_, HugeBuffer(new_slots * sizeof(Slot)));
+  slots_ = reinterpret_cast<Slot*>(buffer_.data());
+  mask_ = static_cast<uint32_t>(new_slots - 1);
+  const Slot* old_data = reinterpret_cast<const Slot*>(old.data());
+  for (uint64_t i = 0; i < old_slots; ++i) {
+    if (old_data[i].row_plus_1 != 0) Place(old_data[i]);
+  }
+}
+
+void RowIndex::Insert(uint64_t hash, uint32_t row) {
+  assert(row < kNone);
+  // At most 3/4 full: longer probes cost more than the memory.
+  if (mask_ == 0 || static_cast<uint64_t>(size_ + 1) * 4 > (static_cast<uint64_t>(mask_) + 1) * 3) Grow();
+  Place({Tag(hash), row + 1});
+  ++size_;
+}
+
+}  // namespace tessera
