@@ -1,0 +1,97 @@
+#include "ps/server/gradients.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/packed.h"
+#include "common/partition.h"
+#include "common/status_macros.h"
+
+namespace tessera {
+namespace {
+
+// Floats looked at by one thread at a time: 128 KiB.
+constexpr size_t kPieceFloats = 32768;
+
+// In blocks, so that the inner loop has no exit and vectorises. All exponent bits set: infinite or not a number.
+bool AllFinite(absl::Span<const float> values) {
+  constexpr size_t kBlock = 1024;
+  for (size_t begin = 0; begin < values.size(); begin += kBlock) {
+    const size_t end = std::min(values.size(), begin + kBlock);
+    uint32_t bad = 0;
+    for (size_t i = begin; i < end; ++i) bad |= (std::bit_cast<uint32_t>(values[i]) & 0x7f800000u) == 0x7f800000u ? 1u : 0u;
+    if (bad != 0) return false;
+  }
+  return true;
+}
+
+bool AllFinite(absl::Span<const float> values, ThreadPool* pool) {
+  std::atomic<bool> finite{true};
+  pool->ParallelFor(static_cast<int64_t>((values.size() + kPieceFloats - 1) / kPieceFloats), [&](int64_t i) {
+    if (!AllFinite(values.subspan(i * kPieceFloats, kPieceFloats))) finite.store(false, std::memory_order_relaxed);
+  });
+  return finite.load(std::memory_order_relaxed);
+}
+
+size_t FirstNotFinite(absl::Span<const float> values) {
+  return std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); }) - values.begin();
+}
+
+absl::Status CheckFinite(const CheckedGradients& gradients, uint32_t dim, const std::string& sender, ThreadPool* pool) {
+  if (!AllFinite(gradients.values, pool)) {
+    const size_t at = FirstNotFinite(gradients.values);
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": the gradient of id ", gradients.ids[at / dim], " is ", gradients.values[at],
+                                                   " at value ", at % dim, "; nothing of it is kept"));
+  }
+  if (!AllFinite(gradients.dense, pool)) {
+    const size_t at = FirstNotFinite(gradients.dense);
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": a dense gradient is ", gradients.dense[at], " at float ", at,
+                                                   " of this server's chunks; nothing of it is kept"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WrongSize(const std::string& sender, absl::string_view what, size_t has, size_t wanted) {
+  return absl::InvalidArgumentError(absl::StrCat(sender, ": ", has, " ", what, ", ", wanted, " are wanted"));
+}
+
+}  // namespace
+
+void CheckedGradients::ViewOf(const Gradients& gradients) {
+  ids = PackedView<uint64_t>(gradients.ids(), "gradients.ids").value();
+  values = PackedView<float>(gradients.values(), "gradients.values").value();
+  dense = PackedView<float>(gradients.dense(), "gradients.dense").value();
+}
+
+absl::StatusOr<PartitionedIds> CheckIds(absl::Span<const uint64_t> ids, const GradientShape& shape, const std::string& sender) {
+  PartitionedIds grouped(ids);
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    if ((p >= shape.first_partition && p < shape.last_partition) || grouped.begin(p) == grouped.begin(p + 1)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": id ", ids[grouped.position(grouped.begin(p))], " is in partition ", p,
+                                                   "; this server holds [", shape.first_partition, ", ", shape.last_partition, ")"));
+  }
+  return grouped;
+}
+
+absl::StatusOr<CheckedGradients> CheckGradients(const Gradients& gradients, const GradientShape& shape, DensePart dense,
+                                                const std::string& sender, ThreadPool* pool) {
+  CheckedGradients checked;
+  TESSERA_ASSIGN_OR_RETURN(checked.ids, PackedView<uint64_t>(gradients.ids(), "gradients.ids"));
+  TESSERA_ASSIGN_OR_RETURN(const absl::Span<const uint32_t> counts, PackedView<uint32_t>(gradients.counts(), "gradients.counts"));
+  TESSERA_ASSIGN_OR_RETURN(checked.values, PackedView<float>(gradients.values(), "gradients.values"));
+  TESSERA_ASSIGN_OR_RETURN(checked.dense, PackedView<float>(gradients.dense(), "gradients.dense"));
+  const size_t ids = checked.ids.size();
+  if (counts.size() != ids) return WrongSize(sender, "counts", counts.size(), ids);
+  if (checked.values.size() != ids * shape.dim) return WrongSize(sender, "gradient values", checked.values.size(), ids * shape.dim);
+  const bool none = checked.dense.empty() && dense != DensePart::kWhole;
+  const size_t dense_wanted = dense == DensePart::kAbsent ? 0 : shape.dense_floats;
+  if (!none && checked.dense.size() != dense_wanted) return WrongSize(sender, "dense gradient values", checked.dense.size(), dense_wanted);
+  TESSERA_ASSIGN_OR_RETURN(checked.grouped, CheckIds(checked.ids, shape, sender));
+  TESSERA_RETURN_IF_ERROR(CheckFinite(checked, shape.dim, sender, pool));
+  return checked;
+}
+
+}  // namespace tessera

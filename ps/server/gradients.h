@@ -1,0 +1,47 @@
+// The payload of a stage or push, checked once when it arrives: what is kept can always be applied.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/thread_pool.h"
+#include "proto/parameter_server.pb.h"
+#include "ps/table/partitioned_ids.h"
+
+namespace tessera {
+
+// What this server's gradients must look like.
+struct GradientShape {
+  uint32_t dim = 0;  // of a row
+  uint32_t first_partition = 0;
+  uint32_t last_partition = 0;
+  size_t dense_floats = 0;
+};
+
+enum class DensePart {
+  kWhole,   // must be all of this server's chunks
+  kAbsent,  // must be empty: not the first part
+  kEither,
+};
+
+// Views into the message that was checked: valid while it is unchanged.
+struct CheckedGradients {
+  PartitionedIds grouped;
+  absl::Span<const uint64_t> ids;
+  absl::Span<const float> values;
+  absl::Span<const float> dense;
+
+  // Views the same payload where it stands now: after the message was copied or moved.
+  void ViewOf(const Gradients& gradients);
+};
+
+// INVALID_ARGUMENT names `sender` ("stage of share 2 by worker 1 generation 1") and what is wrong: sizes, an id of another server, or a
+// value that is not finite, with its id.
+absl::StatusOr<CheckedGradients> CheckGradients(const Gradients& gradients, const GradientShape& shape, DensePart dense,
+                                                const std::string& sender, ThreadPool* pool);
+// The ids of a request for this server; INVALID_ARGUMENT as above.
+absl::StatusOr<PartitionedIds> CheckIds(absl::Span<const uint64_t> ids, const GradientShape& shape, const std::string& sender);
+
+}  // namespace tessera

@@ -1,0 +1,303 @@
+#include "ps/server/server.h"
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "common/packed.h"
+#include "common/status_macros.h"
+#include "ps/server/gate.h"
+#include "ps/server/gradients.h"
+#include "ps/server/ledger.h"
+#include "ps/server/peer_check.h"
+#include "ps/server/shard_state.h"
+#include "ps/server/sync_steps.h"
+
+namespace tessera {
+namespace {
+
+// Half a call's deadline, so that the caller hears what the server is busy with.
+constexpr absl::Duration kGatePatience = absl::Milliseconds(kCallMs / 2);
+
+absl::Status CheckWorker(const Peer& peer, const std::string& sender) {
+  if (peer.worker() > 0 && peer.generation() > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(sender, ": worker and generation count from 1"));
+}
+
+absl::Status CheckPush(const PushRequest& request, const std::string& sender) {
+  TESSERA_RETURN_IF_ERROR(CheckWorker(request.peer(), sender));
+  if (request.optimizer_step() == 0) return absl::InvalidArgumentError(absl::StrCat(sender, ": optimizer_step is 0, counts from 1"));
+  if (!std::isfinite(request.divisor()) || request.divisor() <= 0) {
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": divisor is ", request.divisor(), ", must be above 0"));
+  }
+  if (!std::isfinite(request.sparse_learning_rate()) || !std::isfinite(request.dense_learning_rate())) {
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": learning rates must be finite"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// Every call is let in by the gate: reads, stages and pushes together, whatever changes the version of the whole server (Open, a commit,
+// a save) alone. What runs inside the gate ends in "Here".
+class Server::Impl {
+ public:
+  Impl(ServerOptions options, ThreadPool* pool) : options_(std::move(options)), pool_(pool), gate_(kGatePatience) {
+    own_.set_job(options_.job);
+    own_.set_shard(options_.shard);
+    own_.set_shards(options_.shards);
+  }
+
+  absl::Status Open(const OpenRequest& request, OpenReply* reply) {
+    return Alone("opening", [&] { return OpenHere(request, reply); });
+  }
+  absl::Status Pull(const PullRequest& request, PullReply* reply) {
+    return AtStep(request.peer(), request.decision(), [&](bool* commit_first) { return PullHere(request, reply, commit_first); });
+  }
+  absl::Status Stage(const StageRequest& request, StageRequest* owned) {
+    return AtStep(request.peer(), request.decision(), [&](bool* commit_first) { return StageHere(request, owned, commit_first); });
+  }
+  absl::Status Commit(const CommitRequest& request, CommitReply* reply) {
+    return Alone("a commit", [&] {
+      TESSERA_RETURN_IF_ERROR(CommitHere(request.peer(), request.decision()));
+      reply->set_step(StepHere());
+      return absl::OkStatus();
+    });
+  }
+  absl::Status Save(const SaveRequest& request, SaveReply* reply) {
+    return Alone("a save", [&] { return SaveHere(request, reply); });
+  }
+  absl::Status Push(const PushRequest& request, PushReply* reply) {
+    return Together([&] { return PushHere(request, reply); });
+  }
+  absl::Status Describe(const DescribeServerRequest& request, DescribeServerReply* reply) {
+    return Together([&] { return DescribeHere(request, reply); });
+  }
+
+ private:
+  template <class Body>
+  absl::Status Alone(const char* what, Body body) {
+    if (!gate_.EnterExclusive(what)) return gate_.Busy();
+    absl::Status status = body();
+    gate_.LeaveExclusive();
+    return status;
+  }
+  template <class Body>
+  absl::Status Together(Body body) {
+    if (!gate_.EnterShared()) return gate_.Busy();
+    absl::Status status = body();
+    gate_.LeaveShared();
+    return status;
+  }
+  // Runs a call of step t; where the server is one step behind, d(t-1) is committed and the call comes again. A commit brings the server
+  // to t-1, so the second round is never asked to commit.
+  template <class Body>
+  absl::Status AtStep(const Peer& peer, const Decision& decision, Body body) {
+    for (;;) {
+      bool commit_first = false;
+      const absl::Status status = Together([&] { return body(&commit_first); });
+      if (!commit_first) return status;
+      TESSERA_RETURN_IF_ERROR(Alone("a commit", [&] { return CommitHere(peer, decision); }));
+    }
+  }
+
+  absl::Status CheckOpen(const Peer& peer) const;
+  uint64_t StepHere() const { return std::max(steps_.step(), pushed_step_.load()); }
+  absl::Status OpenHere(const OpenRequest& request, OpenReply* reply);
+  absl::Status PullHere(const PullRequest& request, PullReply* reply, bool* commit_first);
+  absl::Status StageHere(const StageRequest& request, StageRequest* owned, bool* commit_first);
+  absl::Status CommitHere(const Peer& peer, const Decision& decision);
+  absl::Status PushHere(const PushRequest& request, PushReply* reply);
+  absl::Status SaveHere(const SaveRequest& request, SaveReply* reply);
+  absl::Status DescribeHere(const DescribeServerRequest& request, DescribeServerReply* reply);
+
+  const ServerOptions options_;
+  ThreadPool* const pool_;
+  Gate gate_;
+  // Changed only by Open, alone in the gate.
+  Peer own_;
+  OpenRequest opened_;
+  std::unique_ptr<ShardState> state_;  // null: closed
+  SyncSteps steps_;
+  PushLedger ledger_;
+  std::atomic<uint64_t> pushed_step_{0};  // async: the highest optimizer step applied
+  std::atomic<uint64_t> pulls_{0};
+  std::atomic<uint64_t> pushes_{0};
+};
+
+absl::Status Server::Impl::CheckOpen(const Peer& peer) const {
+  if (state_ != nullptr) return CheckPeer(peer, own_);
+  TESSERA_RETURN_IF_ERROR(CheckShard(peer, own_));
+  return absl::DataLossError(absl::StrCat("state lost: shard ", own_.shard(), " of ", own_.shards(), " of job ", own_.job(),
+                                          " holds nothing: it was restarted, or has not been opened yet"));
+}
+
+absl::Status Server::Impl::OpenHere(const OpenRequest& request, OpenReply* reply) {
+  TESSERA_RETURN_IF_ERROR(CheckShard(request.peer(), own_));
+  const uint64_t incarnation = request.peer().incarnation();
+  if (state_ != nullptr && incarnation <= own_.incarnation()) {
+    // A repeat of the call that opened it, its answer lost, must not throw away what has been trained since.
+    const bool repeat = incarnation == own_.incarnation() && request.SerializeAsString() == opened_.SerializeAsString();
+    if (!repeat || pushes_ > 0) {
+      return absl::FailedPreconditionError(absl::StrCat("wrong peer: this server is open in incarnation ", own_.incarnation(), " at step ",
+                                                        StepHere(), "; it opens again only in a later one, not in ", incarnation));
+    }
+  } else {
+    state_.reset();
+    const std::string folder =
+        options_.state_directory.empty()
+            ? ""
+            : (std::filesystem::path(options_.state_directory) / absl::StrCat("shard-", own_.shard(), "-of-", own_.shards())).string();
+    TESSERA_ASSIGN_OR_RETURN(state_, ShardState::Make(request, folder, pool_));
+    opened_ = request;
+    own_.set_incarnation(incarnation);
+    own_.set_map_version(request.peer().map_version());
+    steps_.Reset(state_->restored_step());
+    ledger_.Clear();
+    pushed_step_ = 0;
+    pulls_ = 0;
+    pushes_ = 0;
+  }
+  reply->set_step(StepHere());
+  reply->set_rows(state_->CountRows());
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::PullHere(const PullRequest& request, PullReply* reply, bool* commit_first) {
+  TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
+  if (request.step() > 0) {
+    TESSERA_ASSIGN_OR_RETURN(const SyncSteps::Standing standing, steps_.StandingOf(request.step(), request.decision()));
+    *commit_first = standing == SyncSteps::Standing::kCommitFirst;
+    if (*commit_first) return absl::OkStatus();
+  } else if (request.has_decision()) {
+    return absl::InvalidArgumentError("pull: a decision is carried by calls of a step; step is 0");
+  }
+  TESSERA_ASSIGN_OR_RETURN(const absl::Span<const uint64_t> ids, PackedView<uint64_t>(request.ids(), "pull.ids"));
+  const GradientShape& shape = state_->shape();
+  TESSERA_ASSIGN_OR_RETURN(const PartitionedIds grouped, CheckIds(ids, shape, "pull"));
+  reply->set_step(StepHere());
+  const absl::Span<float> values = PackedResize<float>(reply->mutable_values(), ids.size() * shape.dim);
+  TESSERA_RETURN_IF_ERROR(
+      state_->rows().Read(grouped, ids, request.evaluation() ? UnknownRow::kZeros : UnknownRow::kInitial, values.data()));
+  if (request.dense()) state_->dense().Read(PackedResize<float>(reply->mutable_dense(), shape.dense_floats).data());
+  if (!request.evaluation()) pulls_.fetch_add(1, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::StageHere(const StageRequest& request, StageRequest* owned, bool* commit_first) {
+  TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
+  const std::string sender = NameOf(request);
+  TESSERA_RETURN_IF_ERROR(CheckWorker(request.peer(), sender));
+  TESSERA_ASSIGN_OR_RETURN(const SyncSteps::Standing standing, steps_.StandingOf(request.step(), request.decision()));
+  *commit_first = standing == SyncSteps::Standing::kCommitFirst;
+  if (*commit_first) return absl::OkStatus();
+  TESSERA_ASSIGN_OR_RETURN(const bool staged, steps_.IsStaged(request));
+  if (staged) return absl::OkStatus();
+  absl::StatusOr<CheckedGradients> checked =
+      CheckGradients(request.gradients(), state_->shape(), request.part() == 0 ? DensePart::kWhole : DensePart::kAbsent, sender, pool_);
+  if (!checked.ok()) {
+    steps_.Drop(request);
+    return checked.status();
+  }
+  StagedPart part;
+  part.request = owned != nullptr ? std::make_unique<StageRequest>(std::move(*owned)) : std::make_unique<StageRequest>(request);
+  part.gradients = *std::move(checked);
+  part.gradients.ViewOf(part.request->gradients());
+  TESSERA_RETURN_IF_ERROR(steps_.Add(std::move(part)));
+  pushes_.fetch_add(1, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::CommitHere(const Peer& peer, const Decision& decision) {
+  TESSERA_RETURN_IF_ERROR(CheckOpen(peer));
+  TESSERA_ASSIGN_OR_RETURN(const SyncSteps::Standing standing, steps_.StandingOfCommit(decision));
+  if (standing == SyncSteps::Standing::kHere) return absl::OkStatus();
+  TESSERA_ASSIGN_OR_RETURN(const std::vector<const StagedPart*> parts, steps_.WinnersOf(decision));
+  if (!parts.empty()) {
+    std::vector<const CheckedGradients*> sources;
+    for (const StagedPart* part : parts) sources.push_back(&part->gradients);
+    UpdateRule rule;
+    rule.divisor = decision.rows();
+    rule.optimizer_step = decision.optimizer_step();
+    rule.step = decision.step();
+    TESSERA_RETURN_IF_ERROR(state_->Apply(sources, decision.sparse_learning_rate(), decision.dense_learning_rate(), rule));
+  }
+  steps_.Applied(decision);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::PushHere(const PushRequest& request, PushReply* reply) {
+  TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
+  const std::string sender =
+      absl::StrCat("push ", request.sequence(), " of worker ", request.peer().worker(), " generation ", request.peer().generation());
+  TESSERA_RETURN_IF_ERROR(CheckPush(request, sender));
+  TESSERA_ASSIGN_OR_RETURN(const CheckedGradients checked,
+                           CheckGradients(request.gradients(), state_->shape(), DensePart::kEither, sender, pool_));
+  TESSERA_ASSIGN_OR_RETURN(const PushLedger::Verdict verdict, ledger_.Begin(request.peer(), request.sequence()));
+  if (verdict == PushLedger::Verdict::kApply) {
+    UpdateRule rule;
+    rule.divisor = request.divisor();
+    rule.optimizer_step = request.optimizer_step();
+    rule.step = request.optimizer_step();
+    const CheckedGradients* const source = &checked;
+    const absl::Status status = state_->Apply({&source, 1}, request.sparse_learning_rate(), request.dense_learning_rate(), rule);
+    ledger_.Finish(request.peer(), request.sequence());
+    TESSERA_RETURN_IF_ERROR(status);
+    uint64_t highest = pushed_step_.load();
+    while (highest < request.optimizer_step() && !pushed_step_.compare_exchange_weak(highest, request.optimizer_step())) {
+    }
+    pushes_.fetch_add(1, std::memory_order_relaxed);
+  }
+  reply->set_step(StepHere());
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::SaveHere(const SaveRequest& request, SaveReply* reply) {
+  TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
+  if (!std::filesystem::path(request.directory()).is_absolute()) {
+    return absl::InvalidArgumentError(absl::StrCat("save: the directory must be an absolute path, is '", request.directory(), "'"));
+  }
+  const uint64_t step = StepHere();
+  TESSERA_ASSIGN_OR_RETURN(std::vector<SavedFile> files, state_->Save(request.directory(), step));
+  reply->set_step(step);
+  reply->set_rows(state_->CountRows());
+  for (SavedFile& file : files) *reply->add_files() = std::move(file);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Impl::DescribeHere(const DescribeServerRequest& request, DescribeServerReply* reply) {
+  // Whoever asks wants to learn the incarnation, so it need not know it.
+  if (!request.peer().job().empty()) TESSERA_RETURN_IF_ERROR(CheckShard(request.peer(), own_));
+  reply->set_job(own_.job());
+  reply->set_incarnation(own_.incarnation());
+  reply->set_shard(own_.shard());
+  reply->set_shards(own_.shards());
+  reply->set_step(StepHere());
+  reply->set_pulls(pulls_);
+  reply->set_pushes(pushes_);
+  if (state_ == nullptr) return absl::OkStatus();
+  reply->set_rows(state_->CountRows());
+  reply->set_bytes(state_->rows().MemoryBytes());
+  return absl::OkStatus();
+}
+
+Server::Server(ServerOptions options, ThreadPool* pool) : impl_(std::make_unique<Impl>(std::move(options), pool)) {}
+Server::~Server() = default;
+
+absl::Status Server::Open(const OpenRequest& request, OpenReply* reply) { return impl_->Open(request, reply); }
+absl::Status Server::Pull(const PullRequest& request, PullReply* reply) { return impl_->Pull(request, reply); }
+absl::Status Server::Stage(const StageRequest& request, StageReply*) { return impl_->Stage(request, nullptr); }
+absl::Status Server::Push(const PushRequest& request, PushReply* reply) { return impl_->Push(request, reply); }
+absl::Status Server::Commit(const CommitRequest& request, CommitReply* reply) { return impl_->Commit(request, reply); }
+absl::Status Server::Save(const SaveRequest& request, SaveReply* reply) { return impl_->Save(request, reply); }
+absl::Status Server::DescribeServer(const DescribeServerRequest& request, DescribeServerReply* reply) {
+  return impl_->Describe(request, reply);
+}
+
+}  // namespace tessera

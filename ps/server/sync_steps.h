@@ -1,0 +1,76 @@
+// The rules of sync steps on one server: what it has applied, what is staged, and what a call at step t may do. Knows no tables.
+//
+// a is the last applied step. Every call of step t carries the decision d(t-1): a server with a = t-2 commits it first, one with
+// a = t-1 is where the call expects it, one with a >= t has gone on ("step over"), one with a < t-2 came back older than what it had
+// acknowledged ("state lost").
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "proto/parameter_server.pb.h"
+#include "ps/server/gradients.h"
+
+namespace tessera {
+
+// One part of one share's stage, with the message it views.
+struct StagedPart {
+  std::unique_ptr<StageRequest> request;
+  CheckedGradients gradients;
+};
+
+// Thread-safe. Calls that change the step (Applied, Reset) must not overlap calls that rely on it; the server's gate sees to that.
+class SyncSteps {
+ public:
+  // Attempts kept of one share's step: beyond, somebody stages again and again without ever being decided.
+  static constexpr size_t kAttemptsMax = 4;
+
+  // Drops everything; `step` is the last applied step.
+  void Reset(uint64_t step);
+  uint64_t step() const;
+
+  enum class Standing { kHere, kCommitFirst };
+  // Of a call at step t >= 1 that carries `decision`. ABORTED "step over", DATA_LOSS "state lost", INVALID_ARGUMENT when the decision is
+  // not d(t-1), FAILED_PRECONDITION when it is another d(t-1) than the one applied here.
+  absl::StatusOr<Standing> StandingOf(uint64_t step, const Decision& decision) const;
+  // Of a flagged d(t) that is sent itself: kCommitFirst if it is to be applied now, kHere if it has been.
+  absl::StatusOr<Standing> StandingOfCommit(const Decision& decision) const;
+
+  // Whether this very part is staged already, so that a repeat is acknowledged without being looked at. INVALID_ARGUMENT when its part
+  // numbers contradict an earlier part, RESOURCE_EXHAUSTED when too many attempts of the share are staged.
+  absl::StatusOr<bool> IsStaged(const StageRequest& request) const;
+  // Keeps a part of a stage of step a + 1; of two equal ones the first. Errors as IsStaged.
+  absl::Status Add(StagedPart part);
+  // Forgets all parts of the attempt that `request` belongs to: one of them was refused, so nothing of it is kept.
+  void Drop(const StageRequest& request);
+
+  // The parts d(t) names: share by share in share order, part by part. DATA_LOSS "state lost" when one is missing, INVALID_ARGUMENT
+  // when the decision contradicts itself. Valid until the next Applied or Reset.
+  absl::StatusOr<std::vector<const StagedPart*>> WinnersOf(const Decision& decision) const;
+  // The decision is applied: all stages of its step are dropped.
+  void Applied(const Decision& decision);
+
+ private:
+  using Key = std::tuple<uint32_t, uint32_t, uint64_t>;  // share, worker, generation
+  struct StagedShare {
+    std::vector<std::unique_ptr<StagedPart>> parts;  // null: not here yet
+  };
+
+  absl::StatusOr<bool> IsStagedLocked(const StageRequest& request) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  uint64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<Decision> last_ ABSL_GUARDED_BY(mutex_);  // d(a), where it was applied here
+  std::map<Key, StagedShare> staged_ ABSL_GUARDED_BY(mutex_);
+};
+
+// "stage of share 2 by worker 1 generation 1, step 7": for messages.
+std::string NameOf(const StageRequest& request);
+
+}  // namespace tessera
