@@ -1,0 +1,35 @@
+#include "ps/coordinator/evaluation.h"
+
+#include <utility>
+
+#include "common/status_macros.h"
+
+namespace tessera {
+
+EvaluationRound::EvaluationRound(uint64_t number, bool holdout, std::vector<Member> members)
+    : number_(number), holdout_(holdout), members_(std::move(members)), done_(members_.size()) {}
+
+std::optional<uint32_t> EvaluationRound::OpenPart(Member member) const {
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i] == member && !done_[i]) return static_cast<uint32_t>(i);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<bool> EvaluationRound::Add(const EvaluationDone& done, Member member) {
+  const std::optional<uint32_t> part = OpenPart(member);
+  if (done.evaluation() != number_ || !part.has_value()) return false;
+  TESSERA_RETURN_IF_ERROR(counter_.Merge(done.counts()));
+  done_[*part] = true;
+  return true;
+}
+
+std::vector<Member> EvaluationRound::Awaited() const {
+  std::vector<Member> awaited;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (!done_[i]) awaited.push_back(members_[i]);
+  }
+  return awaited;
+}
+
+}  // namespace tessera

@@ -1,0 +1,74 @@
+#include "ps/coordinator/members.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tessera {
+namespace {
+
+// Ticks come several times a second; a longer gap means that this process did not run.
+constexpr absl::Duration kTickGapMax = absl::Seconds(2);
+
+}  // namespace
+
+Members::Info* Members::Join(uint64_t nonce, const std::string& name, absl::Time now) {
+  Info* info = nullptr;
+  for (auto& [worker, other] : members_) {
+    if (other.nonce == nonce) info = &other;
+  }
+  if (info == nullptr) {
+    const uint32_t worker = static_cast<uint32_t>(members_.size()) + 1;
+    info = &members_[worker];
+    info->member = {worker, ++generations_};
+    info->nonce = nonce;
+  } else if (info->fenced) {
+    info->member.generation = ++generations_;
+    info->fenced = false;
+    info->plan_incarnation = 0;
+  }
+  info->name = name;
+  Renew(info, now);
+  return info;
+}
+
+Members::Info* Members::Find(uint32_t worker, uint64_t generation) {
+  const auto it = members_.find(worker);
+  return it == members_.end() || it->second.member.generation != generation ? nullptr : &it->second;
+}
+
+std::vector<const Members::Info*> Members::Tick(absl::Time now) {
+  const absl::Duration gap = now - last_tick_;
+  late_ = gap > kTickGapMax ? gap : absl::ZeroDuration();
+  last_tick_ = now;
+  std::vector<const Info*> ended;
+  for (auto& [worker, info] : members_) {
+    if (info.fenced) continue;
+    info.lease_end += late_;
+    if (now <= info.lease_end) continue;
+    info.fenced = true;
+    ended.push_back(&info);
+  }
+  return ended;
+}
+
+std::vector<Member> Members::Live() const {
+  std::vector<Member> live;
+  for (const auto& [worker, info] : members_) {
+    if (!info.fenced) live.push_back(info.member);
+  }
+  return live;
+}
+
+std::string Members::Describe(Member member) const {
+  const auto it = members_.find(member.worker);
+  if (it == members_.end()) return absl::StrCat("worker ", member.worker);
+  return absl::StrCat("worker ", member.worker, " (", it->second.name, ")");
+}
+
+bool Members::AllToldToStop() const {
+  for (const auto& [worker, info] : members_) {
+    if (!info.fenced && !info.told_stop) return false;
+  }
+  return true;
+}
+
+}  // namespace tessera

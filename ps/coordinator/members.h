@@ -1,0 +1,62 @@
+// Who takes part: workers by the nonce of their process, each with a number, a generation and a lease.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace tessera {
+
+// One process that joined. Worker numbers count from 1; the generation tells processes apart for ever within an incarnation.
+struct Member {
+  uint32_t worker = 0;
+  uint64_t generation = 0;
+  bool operator==(const Member& other) const { return worker == other.worker && generation == other.generation; }
+};
+
+// Thread-compatible. Time is given by the caller.
+class Members {
+ public:
+  struct Info {
+    Member member;
+    uint64_t nonce = 0;
+    std::string name;                 // host and pid
+    absl::Time lease_end;
+    bool fenced = false;              // its lease ended; it may never speak again
+    uint64_t plan_incarnation = 0;    // the incarnation it has shown to know the plan of
+    bool told_stop = false;
+  };
+
+  explicit Members(absl::Duration lease) : lease_(lease) {}
+
+  // The same nonce gives the same member, and a full lease; one that was fenced comes back under a new generation.
+  Info* Join(uint64_t nonce, const std::string& name, absl::Time now);
+  // nullptr if nobody of that generation joined. The pointer stays valid.
+  Info* Find(uint32_t worker, uint64_t generation);
+  void Renew(Info* member, absl::Time now) { member->lease_end = now + lease_; }
+  // Fences those whose lease has ended, and returns them. A tick that is late (this process stood still, so it may not have heard
+  // heartbeats) extends every lease by its lateness.
+  std::vector<const Info*> Tick(absl::Time now);
+  // By how much the last tick was late.
+  absl::Duration late() const { return late_; }
+
+  // Not fenced, in worker order.
+  std::vector<Member> Live() const;
+  size_t joined() const { return members_.size(); }
+  // "worker 2 (host:4711)".
+  std::string Describe(Member member) const;
+  // Whether every live member was told to stop.
+  bool AllToldToStop() const;
+
+ private:
+  const absl::Duration lease_;
+  std::map<uint32_t, Info> members_;
+  uint64_t generations_ = 0;
+  absl::Time last_tick_ = absl::InfiniteFuture();
+  absl::Duration late_;
+};
+
+}  // namespace tessera

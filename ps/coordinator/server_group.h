@@ -1,0 +1,51 @@
+// All parameter servers of the job as the coordinator speaks to them: every call goes to all at once, and all must succeed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/parameter_server_api.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/plan.pb.h"
+
+namespace tessera {
+
+// The only map there is as long as servers do not come and go.
+inline constexpr uint64_t kMapVersion = 1;
+
+// Owned by one thread, apart from what `cancelled` does. Errors name the server and its address.
+class ServerGroup {
+ public:
+  // `servers` by shard; they outlive the group.
+  ServerGroup(std::string job, std::vector<ParameterServerApi*> servers, std::vector<std::string> addresses, Clock* clock);
+
+  // Opens all, fresh or from a checkpoint's folder. A server that is away is asked again until `patience` has passed or `cancelled`
+  // says so. DATA_LOSS if one is not at `step`, where that is given.
+  absl::Status Open(const Plan& plan, uint64_t incarnation, const std::string& restore_from, std::optional<uint64_t> step,
+                    absl::Duration patience, const std::function<bool()>& cancelled);
+  // Commits a flagged decision everywhere, asking again like Open. REQUIRES: open.
+  absl::Status Commit(const Decision& decision, absl::Duration patience, const std::function<bool()>& cancelled);
+  // Saves all into shard folders below `folder`, and fills rows, files, shards and digest of the manifest. DATA_LOSS as in Open.
+  absl::Status Save(const std::string& folder, std::optional<uint64_t> step, Checkpoint* manifest);
+
+ private:
+  // Calls call(shard) for all shards, each on a thread of its own, and returns the first error by shard, with its address.
+  absl::Status OnAll(const std::string& what, const std::function<absl::Status(uint32_t)>& call);
+  absl::Status Retry(uint32_t shard, absl::Duration patience, const std::function<bool()>& cancelled,
+                     const std::function<absl::Status()>& call);
+  Peer PeerOf(uint32_t shard) const;
+
+  const std::string job_;
+  const std::vector<ParameterServerApi*> servers_;
+  const std::vector<std::string> addresses_;
+  Clock* const clock_;
+  uint64_t incarnation_ = 0;
+};
+
+}  // namespace tessera

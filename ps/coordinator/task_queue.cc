@@ -1,0 +1,65 @@
+#include "ps/coordinator/task_queue.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tessera {
+
+uint64_t BlockCount(const Plan& plan) {
+  const uint64_t block_bytes = std::max<uint64_t>(1, plan.job().data().block_bytes().bytes());
+  uint64_t blocks = 0;
+  for (const InputFile& file : plan.train()) blocks += (file.plain_bytes() + block_bytes - 1) / block_bytes;
+  return blocks;
+}
+
+void TaskQueue::StartEpoch(std::vector<BlockRun> open) {
+  assert(EpochOver());
+  for (const BlockRun& run : open) {
+    if (run.first < run.last) open_.push_back(run);
+  }
+}
+
+const TaskQueue::Entry* TaskQueue::Outstanding(Member member) const {
+  for (const auto& [task, entry] : outstanding_) {
+    if (entry.member == member) return &entry;
+  }
+  return nullptr;
+}
+
+const TaskQueue::Entry* TaskQueue::HandOut(Member member, uint32_t workers, uint64_t optimizer_step) {
+  if (open_.empty()) return nullptr;
+  uint64_t left = 0;
+  for (const BlockRun& run : open_) left += run.last - run.first;
+  const uint64_t wanted = std::clamp<uint64_t>(left / (4 * std::max<uint64_t>(1, workers)), 1, kTaskBlocksMax);
+  BlockRun& front = open_.front();
+  Entry& entry = outstanding_[++tasks_];
+  entry.task = tasks_;
+  entry.run = {front.first, std::min(front.last, front.first + wanted)};
+  entry.member = member;
+  entry.optimizer_step = optimizer_step;
+  entry.stride = std::max<uint64_t>(1, workers);
+  front.first = entry.run.last;
+  if (front.first == front.last) open_.pop_front();
+  return &entry;
+}
+
+std::optional<TaskQueue::Entry> TaskQueue::Done(uint64_t task) {
+  const auto it = outstanding_.find(task);
+  if (it == outstanding_.end()) return std::nullopt;
+  const Entry entry = it->second;
+  outstanding_.erase(it);
+  return entry;
+}
+
+std::vector<Member> TaskQueue::Awaited() const {
+  std::vector<Member> awaited;
+  for (const auto& [task, entry] : outstanding_) awaited.push_back(entry.member);
+  return awaited;
+}
+
+std::vector<BlockRun> TaskQueue::OpenRuns() const {
+  assert(Idle());
+  return {open_.begin(), open_.end()};
+}
+
+}  // namespace tessera

@@ -1,0 +1,63 @@
+// The data tasks of async mode: runs of an epoch's blocks, handed out as workers come for them, smaller towards the end.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "proto/plan.pb.h"
+#include "ps/coordinator/members.h"
+
+namespace tessera {
+
+// Blocks of one epoch of training data (see InputFile).
+uint64_t BlockCount(const Plan& plan);
+
+// Blocks [first, last) of the epoch's order.
+struct BlockRun {
+  uint64_t first = 0;
+  uint64_t last = 0;
+};
+
+// Thread-compatible, pure. Every block of an epoch is in exactly one task.
+class TaskQueue {
+ public:
+  // Task numbers go on after `tasks` (they are part of the shuffling's key, so none comes twice in a job).
+  explicit TaskQueue(uint64_t tasks) : tasks_(tasks) {}
+
+  struct Entry {
+    uint64_t task = 0;
+    BlockRun run;
+    Member member;
+    uint64_t optimizer_step = 0;  // of its first push
+    uint64_t stride = 1;
+  };
+
+  // REQUIRES: EpochOver().
+  void StartEpoch(std::vector<BlockRun> open);
+  // The task this member has and has not reported.
+  const Entry* Outstanding(Member member) const;
+  // The next task: max(1, open / (4 * workers)) blocks, at most kTaskBlocksMax. nullptr if nothing is left to hand out.
+  const Entry* HandOut(Member member, uint32_t workers, uint64_t optimizer_step);
+  // Nothing if no such task is out (a repeated report), else the task as it was.
+  std::optional<Entry> Done(uint64_t task);
+
+  bool EpochOver() const { return open_.empty() && outstanding_.empty(); }
+  bool Idle() const { return outstanding_.empty(); }
+  uint64_t tasks() const { return tasks_; }  // handed out so far
+  std::vector<Member> Awaited() const;
+  // Blocks not trained yet. REQUIRES: Idle().
+  std::vector<BlockRun> OpenRuns() const;
+
+ private:
+  uint64_t tasks_;
+  std::deque<BlockRun> open_;
+  std::map<uint64_t, Entry> outstanding_;  // by task
+};
+
+// So that a save, which waits for the tasks under way, does not wait for an hour: 1 GiB of the largest blocks.
+inline constexpr uint64_t kTaskBlocksMax = 64;
+
+}  // namespace tessera

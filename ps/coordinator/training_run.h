@@ -1,0 +1,106 @@
+// How training goes on, as a state machine without locks, I/O or clock: reports of workers in, what to do next out. Both modes have the
+// same shape: work is handed out until a boundary (an evaluation, a save, the end), and goes on from there once told to.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/coordinator.pb.h"
+#include "ps/coordinator/cadence.h"
+#include "ps/coordinator/members.h"
+#include "ps/coordinator/sync_clock.h"
+#include "ps/coordinator/task_queue.h"
+
+namespace tessera {
+
+// What has to happen before training goes on.
+struct Boundary {
+  bool evaluate = false;
+  bool save = false;  // also without evaluation: a periodic checkpoint, or an interrupt
+  bool last = false;  // all epochs are done
+  bool any() const { return evaluate || save || last; }
+};
+
+// Thread-compatible, pure.
+class TrainingRun {
+ public:
+  // INVALID_ARGUMENT with the key path if the plan cannot be trained (StepRulesOf).
+  static absl::StatusOr<TrainingRun> Create(std::shared_ptr<const Plan> plan);
+
+  // From the beginning, or from a checkpoint's state. Nothing is handed out before Start.
+  void Restore(const TrainingState& saved);
+  // REQUIRES: members is not empty.
+  void Start(uint64_t incarnation, absl::Span<const Member> members, absl::Time now);
+
+  bool sync() const { return sync_mode_; }
+  // Fills step or task of `next` (without plan) with this member's work; what it was given before and has not done is given again.
+  // False if it has to wait. REQUIRES: started.
+  bool HandOut(Member member, absl::Span<const Member> members, Instruction* next);
+  // The member has shares of the current step beside the one it reports here: it goes on by itself.
+  bool HasMore(const ShareDone& done, Member member) const;
+
+  // Records a report; a repeated one changes nothing. INVALID_ARGUMENT if it cannot be true, or if an epoch had no rows.
+  absl::Status Add(const ShareDone& done, Member member, absl::Span<const Member> members, absl::Time now);
+  absl::Status Add(const TaskDone& done, absl::Time now);
+
+  // At the next decision (sync), or once the tasks under way are done (async), there is a boundary to save at.
+  void Interrupt();
+  // There is a boundary, and all that was handed out is done: the servers may be saved.
+  bool AtBoundary() const { return boundary_.any() && (sync_mode_ || tasks_.Idle()); }
+  const Boundary& boundary() const { return boundary_; }
+  void AddEvaluation(const Score& score, const std::string& checkpoint);
+  void SetSaved(absl::Time now) { last_save_ = now; }
+  // Leaves the boundary. REQUIRES: AtBoundary().
+  void Resume(absl::Time now);
+
+  // All epochs are done, or early stopping's patience has run out.
+  bool Over() const;
+  // Whose report is waited for, and since when the last one came.
+  std::vector<Member> Awaited() const;
+  absl::Time last_progress() const { return last_progress_; }
+  void Postpone(absl::Duration late) { last_progress_ += late; }
+
+  const Decision& decision() const { return sync_->last(); }  // REQUIRES: sync(), started
+  // Step of the next checkpoint: the last decided one, or in async the pushes so far.
+  uint64_t step() const;
+  // The coordinator's part of a checkpoint. REQUIRES: started, AtBoundary().
+  TrainingState Snapshot() const;
+  const TrainingState& state() const { return state_; }
+  // Rows, steps, epochs, evaluations and estimates of `report`.
+  void Describe(Report* report) const;
+
+ private:
+  explicit TrainingRun(std::shared_ptr<const Plan> plan);
+  Progress Now() const;
+  void Count(uint64_t rows, double loss, uint64_t steps);
+  absl::Status TurnEpoch();
+  void FindBoundary(const Progress& before, absl::Time now);
+
+  std::shared_ptr<const Plan> plan_;
+  bool sync_mode_;
+  StepRules rules_;
+
+  // Durable: what a checkpoint keeps. The decision and the open blocks are filled in by Snapshot.
+  TrainingState state_;
+  std::optional<SyncClock> sync_;
+  TaskQueue tasks_{0};
+
+  Boundary boundary_;
+  bool interrupted_ = false;
+  uint64_t incarnation_ = 0;
+  uint64_t rows_ = 0;   // of this run
+  uint64_t steps_ = 0;
+  std::map<uint32_t, uint64_t> next_optimizer_step_;  // async, by worker
+  absl::Time last_save_;
+  absl::Time last_evaluation_;
+  absl::Time last_progress_;
+};
+
+}  // namespace tessera
