@@ -9,12 +9,12 @@
 namespace tessera {
 namespace {
 
-using Stub = ParameterServer::Stub;
+using Stub = ParameterServerService::Stub;
 
 class ParameterServerClient : public ParameterServerApi {
  public:
   ParameterServerClient(uint32_t shard, const std::string& address)
-      : peer_(absl::StrCat("server ", shard, " at ", address)), stub_(ParameterServer::NewStub(MakeChannel(address))) {}
+      : peer_(absl::StrCat("server ", shard, " at ", address)), stub_(ParameterServerService::NewStub(MakeChannel(address))) {}
 
   // Loading and saving a shard may take long.
   absl::Status Open(const OpenRequest& request, OpenReply* reply) override { return Call(&Stub::Open, kSaveMs, request, reply); }

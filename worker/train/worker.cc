@@ -109,8 +109,13 @@ class Worker {
       if (servers_.empty()) {
         TESSERA_ASSIGN_OR_RETURN(servers_, options_.connect({joined_.servers().begin(), joined_.servers().end()}));
       }
-      workplace_.reset();
-      TESSERA_ASSIGN_OR_RETURN(workplace_, Workplace::Create(task.plan(), servers_, Peer(), pool_, clock_));
+      // The same plan again changes nothing: pushes keep counting.
+      std::string plan = task.plan().SerializeAsString();
+      if (workplace_ == nullptr || plan != plan_) {
+        workplace_.reset();
+        TESSERA_ASSIGN_OR_RETURN(workplace_, Workplace::Create(task.plan(), servers_, Peer(), pool_, clock_));
+        plan_ = std::move(plan);
+      }
     }
     if (workplace_ == nullptr) return absl::InternalError("the coordinator asked for work before it sent the plan");
     return absl::OkStatus();
@@ -176,6 +181,7 @@ class Worker {
   std::vector<ParameterServerApi*> servers_;
   std::unique_ptr<ThreadPool> own_pool_;
   ThreadPool* pool_ = nullptr;
+  std::string plan_;  // of workplace_, as bytes
   std::unique_ptr<Workplace> workplace_;
   Decision decision_;              // sync: shares_ are of the step after it
   std::deque<Assignment> shares_;  // not computed yet

@@ -1,0 +1,33 @@
+// tessera-worker: one worker of a job. It gets everything else from the coordinator, which it may be started before.
+// Exit code: 0 the job is finished (now or before), 1 it failed or this worker was stopped by SIGTERM or SIGINT, 2 usage wrong.
+#include <cstdio>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "common/log.h"
+#include "worker/daemon.h"
+
+int main(int argc, char** argv) {
+  tessera::StopSignal stop;
+  tessera::WorkerDaemonOptions options;
+  std::string patience = "5m";
+  CLI::App app("One worker of a job. It may be started before the servers, and ends with the job.", "tessera-worker");
+  app.add_option("--coordinator", options.coordinator, "host:port of server 0")->required();
+  app.add_option("--threads", options.threads, "compute threads; default: training.threads, else the cores divided by training.workers")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--patience", patience, "how long the coordinator is waited for: 90s, 5m")->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (!absl::ParseDuration(patience, &options.patience) || options.patience < absl::ZeroDuration()) {
+    std::fprintf(stderr, "tessera-worker: --patience: \"%s\" is no duration; write 90s or 5m\n", patience.c_str());
+    return 2;
+  }
+  tessera::StartLog("worker");
+  const absl::Status status = tessera::RunWorkerDaemon(options, &stop);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "tessera-worker: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
