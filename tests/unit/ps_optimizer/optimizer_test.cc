@@ -1,0 +1,181 @@
+#include "ps/optimizer/optimizer.h"
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+Optimizer SgdSpec() {
+  Optimizer spec;
+  spec.mutable_sgd();
+  return spec;
+}
+Optimizer AdagradSpec() {
+  Optimizer spec;
+  spec.mutable_adagrad();
+  return spec;
+}
+Optimizer AdamSpec() {
+  Optimizer spec;
+  spec.mutable_adam();
+  return spec;
+}
+
+// Values and state of one optimiser, changed by one call per step.
+struct Trained {
+  explicit Trained(const Optimizer& spec, std::vector<float> start) : values(std::move(start)) {
+    optimizer = MakeOptimizer(spec, "test").value();
+    state.resize(values.size() * optimizer->StateFloats());
+    optimizer->InitialState(absl::MakeSpan(state));
+  }
+  void Step(double rate, uint64_t step, const std::vector<float>& sums, float scale = 1) {
+    optimizer->Apply(optimizer->Prepare(rate, step), scale, sums, absl::MakeSpan(state), absl::MakeSpan(values));
+  }
+  std::unique_ptr<ValueOptimizer> optimizer;
+  std::vector<float> values;
+  std::vector<float> state;
+};
+
+TEST(SgdTest, SubtractsRateTimesGradient) {
+  Trained t(SgdSpec(), {1.0f, -2.0f});
+  t.Step(0.5, 1, {2.0f, 4.0f}, 0.25f);
+  EXPECT_EQ(t.values[0], 0.75f);  // 1 - 0.5 * 2 / 4
+  EXPECT_EQ(t.values[1], -2.5f);
+  EXPECT_TRUE(t.state.empty());
+}
+
+TEST(AdagradTest, FollowsTheNumbersWorkedOutByHand) {
+  Trained t(AdagradSpec(), {1.0f});
+  t.Step(0.1, 1, {3.0f});
+  EXPECT_FLOAT_EQ(t.state[0], 9.0f);
+  EXPECT_FLOAT_EQ(t.values[0], 0.9f);  // 3 / sqrt(9) = 1
+  t.Step(0.1, 2, {4.0f});
+  EXPECT_FLOAT_EQ(t.state[0], 25.0f);
+  EXPECT_FLOAT_EQ(t.values[0], 0.82f);  // 4 / sqrt(25) = 0.8
+}
+
+TEST(AdagradTest, TheFirstGradientOfAnySizeMovesByTheRate) {
+  Trained t(AdagradSpec(), {0.0f, 0.0f, 0.0f});
+  t.Step(0.02, 1, {1e-6f, -1.0f, 1e6f});
+  EXPECT_NEAR(t.values[0], -0.02f, 1e-5f);  // epsilon 1e-10 is felt from 1e-6 on, in the fourth digit
+  EXPECT_FLOAT_EQ(t.values[1], 0.02f);
+  EXPECT_FLOAT_EQ(t.values[2], -0.02f);
+}
+
+TEST(AdagradTest, StartsAtTheInitialAccumulator) {
+  Optimizer spec = AdagradSpec();
+  spec.mutable_adagrad()->set_initial_accumulator(0.75);
+  Trained t(spec, {0.0f});
+  EXPECT_EQ(t.state[0], 0.75f);
+  t.Step(1, 1, {0.5f});
+  EXPECT_FLOAT_EQ(t.values[0], -0.5f);  // 0.5 / sqrt(0.75 + 0.25)
+}
+
+TEST(AdagradTest, EpsilonIsAddedToTheRoot) {
+  Optimizer spec = AdagradSpec();
+  spec.mutable_adagrad()->set_epsilon(1);
+  Trained t(spec, {0.0f});
+  t.Step(1, 1, {3.0f});
+  EXPECT_FLOAT_EQ(t.values[0], -0.75f);  // 3 / (3 + 1)
+}
+
+TEST(AdamTest, FollowsTheNumbersWorkedOutByHand) {
+  Trained t(AdamSpec(), {1.0f});
+  t.Step(0.001, 1, {2.0f});
+  // m = 0.2, v = 0.004; corrected 2 and 4: the step is 0.001 * 2 / (2 + 1e-8).
+  EXPECT_FLOAT_EQ(t.state[0], 0.2f);
+  EXPECT_FLOAT_EQ(t.state[1], 0.004f);
+  EXPECT_FLOAT_EQ(t.values[0], 0.999f);
+  t.Step(0.001, 2, {-1.0f});
+  // m = 0.18 - 0.1 = 0.08 -> / 0.19; v = 0.003996 + 0.001 = 0.004996 -> / 0.001999.
+  EXPECT_FLOAT_EQ(t.state[0], 0.08f);
+  EXPECT_FLOAT_EQ(t.state[1], 0.004996f);
+  const double moved = 0.001 * (0.08 / 0.19) / (std::sqrt(0.004996 / 0.001999) + 1e-8);
+  EXPECT_FLOAT_EQ(t.values[0], static_cast<float>(0.999 - moved));
+}
+
+TEST(AdamTest, CorrectsBiasByTheStepItIsGiven) {
+  Trained t(AdamSpec(), {0.0f});
+  t.Step(0.001, 1000, {1.0f});
+  // First touch at step 1000: m / (1 - 0.9^1000) = 0.1, v / (1 - 0.999^1000) = 0.001 / 0.632305.
+  const double v = 0.001 / (1 - std::pow(0.999, 1000));
+  EXPECT_NEAR(t.values[0], -0.001 * 0.1 / (std::sqrt(v) + 1e-8), 1e-9);
+}
+
+TEST(AdamTest, KeepsAllFirstMomentsBeforeAllSecondOnes) {
+  Trained t(AdamSpec(), {0.0f, 0.0f});
+  t.Step(0.001, 1, {1.0f, 10.0f});
+  EXPECT_FLOAT_EQ(t.state[0], 0.1f);
+  EXPECT_FLOAT_EQ(t.state[1], 1.0f);
+  EXPECT_FLOAT_EQ(t.state[2], 0.001f);
+  EXPECT_FLOAT_EQ(t.state[3], 0.1f);
+}
+
+class EveryOptimizer : public ::testing::TestWithParam<Optimizer> {};
+
+TEST_P(EveryOptimizer, ChangesNothingForAZeroGradientOnUntouchedState) {
+  Trained t(GetParam(), {0.5f, -0.0f, 3e-20f});
+  const Trained before(GetParam(), t.values);
+  t.Step(0.1, 1, {0.0f, 0.0f, -0.0f});
+  EXPECT_EQ(std::memcmp(t.values.data(), before.values.data(), sizeof(float) * 3), 0);
+  for (float s : t.state) EXPECT_TRUE(std::isfinite(s));
+}
+
+TEST_P(EveryOptimizer, GivesAValueTheSameBitsWhereverItStands) {
+  constexpr size_t kCount = 67;  // whole vectors and a rest
+  std::vector<float> start, sums;
+  for (size_t i = 0; i < kCount; ++i) {
+    start.push_back(0.01f * static_cast<float>(i) - 0.3f);
+    sums.push_back(std::sin(static_cast<float>(i)) * 3.7f);
+  }
+  Trained together(GetParam(), start);
+  std::vector<Trained> alone;
+  for (size_t i = 0; i < kCount; ++i) alone.emplace_back(GetParam(), std::vector<float>{start[i]});
+  for (uint64_t step = 1; step <= 5; ++step) {
+    together.Step(0.013, step, sums, 1.0f / 3);
+    for (size_t i = 0; i < kCount; ++i) {
+      alone[i].Step(0.013, step, {sums[i]}, 1.0f / 3);
+      ASSERT_EQ(together.values[i], alone[i].values[0]) << "value " << i << ", step " << step;
+    }
+  }
+}
+
+TEST_P(EveryOptimizer, ScalesTheSumsBeforeAllElse) {
+  Trained scaled(GetParam(), {0.1f, 0.2f}), divided(GetParam(), {0.1f, 0.2f});
+  scaled.Step(0.1, 1, {8.0f, -12.0f}, 0.25f);
+  divided.Step(0.1, 1, {2.0f, -3.0f});
+  EXPECT_EQ(scaled.values, divided.values);
+  EXPECT_EQ(scaled.state, divided.state);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer, ::testing::Values(SgdSpec(), AdagradSpec(), AdamSpec()),
+                         [](const auto& info) { return std::string(MakeOptimizer(info.param, "")->get()->StateFloats() == 0   ? "Sgd"
+                                                                   : MakeOptimizer(info.param, "")->get()->StateFloats() == 1 ? "Adagrad"
+                                                                                                                              : "Adam"); });
+
+TEST(MakeOptimizerTest, NamesTheOwnerAndWhatIsWrong) {
+  const auto none = MakeOptimizer(Optimizer(), "table rows, segment embedding");
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(none.status().message(), HasSubstr("table rows, segment embedding: has no optimizer"));
+
+  Optimizer adam = AdamSpec();
+  adam.mutable_adam()->set_beta2(1);
+  EXPECT_THAT(MakeOptimizer(adam, "x").status().message(), HasSubstr("adam.beta2 is 1, must be in [0, 1)"));
+  Optimizer adagrad = AdagradSpec();
+  adagrad.mutable_adagrad()->set_initial_accumulator(-1);
+  EXPECT_THAT(MakeOptimizer(adagrad, "x").status().message(), HasSubstr("adagrad.initial_accumulator is -1"));
+  adagrad.mutable_adagrad()->set_initial_accumulator(0);
+  adagrad.mutable_adagrad()->set_epsilon(1e-60);  // 0 as a float: a first gradient of 0 would give 0 / 0
+  EXPECT_THAT(MakeOptimizer(adagrad, "x").status().message(), HasSubstr("adagrad.epsilon"));
+}
+
+}  // namespace
+}  // namespace tessera
