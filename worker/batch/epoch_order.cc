@@ -3,6 +3,7 @@
 
 #include "common/random.h"
 #include "worker/batch/row_stream.h"
+#include "worker/data/byte_source.h"
 
 namespace tessera {
 namespace {
@@ -19,12 +20,13 @@ struct Run {
 
 std::vector<Run> MovableRuns(const Plan& plan, uint64_t block_count) {
   const uint64_t block_bytes = plan.job().data().block_bytes().bytes();
+  const std::vector<bool> streamed = StreamedFiles(plan);
   std::vector<Run> runs;
   uint64_t next = 0;
-  for (const InputFile& file : plan.train()) {
+  for (int i = 0; i < plan.train_size(); ++i) {
     assert(block_bytes > 0);
-    const uint64_t end = next + (file.plain_bytes() + block_bytes - 1) / block_bytes;
-    if (IsStreamed(file)) {
+    const uint64_t end = next + (plan.train(i).plain_bytes() + block_bytes - 1) / block_bytes;
+    if (streamed[i]) {
       runs.push_back({next, end - next});
       next = end;
     }
@@ -36,6 +38,17 @@ std::vector<Run> MovableRuns(const Plan& plan, uint64_t block_count) {
 }
 
 }  // namespace
+
+std::vector<bool> StreamedFiles(const Plan& plan) {
+  uint64_t kept_bytes_left = kKeptBytesMax;
+  std::vector<bool> streamed;
+  for (const InputFile& file : plan.train()) {
+    const bool kept = file.plain_bytes() <= std::min(kKeptFileBytesMax, kept_bytes_left);
+    if (file.codec() != plain && kept) kept_bytes_left -= file.plain_bytes();
+    streamed.push_back(file.codec() != plain && !kept);
+  }
+  return streamed;
+}
 
 std::vector<uint64_t> EpochBlocks(const Plan& plan, uint64_t block_count, uint32_t epoch) {
   std::vector<Run> runs = MovableRuns(plan, block_count);

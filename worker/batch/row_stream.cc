@@ -21,7 +21,8 @@ constexpr uint64_t kTaskKey = 0x7461736b00000001ull;
 constexpr int kParseThreads = 2;
 
 int ParseThreads(const Plan& plan) {
-  return std::any_of(plan.train().begin(), plan.train().end(), IsStreamed) ? 1 : kParseThreads;
+  const std::vector<bool> streamed = StreamedFiles(plan);
+  return std::find(streamed.begin(), streamed.end(), true) != streamed.end() ? 1 : kParseThreads;
 }
 
 class WindowedStream : public RowStream {

@@ -12,9 +12,9 @@
 
 namespace tessera {
 
-// Compressed files larger than this (plain bytes) are decompressed as they are read, and cannot be read backwards.
-inline constexpr uint64_t kStreamedBytes = uint64_t{256} << 20;
-inline bool IsStreamed(const InputFile& file) { return file.codec() != plain && file.plain_bytes() > kStreamedBytes; }
+// Which files of plan.train are decompressed as they are read, and so cannot be read backwards: compressed ones that are too large to be
+// kept in memory (worker/data/byte_source.h).
+std::vector<bool> StreamedFiles(const Plan& plan);
 
 // All blocks of the training input in the epoch's order: a permutation that depends on (seed, epoch) only. The blocks of a streamed file
 // stay next to each other and in order; every other block goes anywhere. REQUIRES: block_count is that of an Input of plan.train.

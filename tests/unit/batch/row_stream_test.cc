@@ -280,6 +280,10 @@ TEST(EpochBlocksTest, KeepTheBlocksOfAStreamedFileInOrderAndTogether) {
     order_of_files.insert(second < fourth);
   }
   EXPECT_EQ(order_of_files.size(), 2u);
+  EXPECT_THAT(StreamedFiles(plan), testing::ElementsAre(false, true, false, true));
+  // Of many files that would be kept each, only as many are as there is room for together.
+  for (int i = 0; i < 5; ++i) add(gzip, uint64_t{200} << 20);
+  EXPECT_THAT(StreamedFiles(plan), testing::ElementsAre(false, true, false, true, false, false, false, false, true));
 }
 
 TEST(IsHeldOutTest, TakesAboutTheAskedPartAndTheSameRowsAlways) {
