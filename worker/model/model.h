@@ -37,12 +37,12 @@ struct StepKey {
   uint64_t first_row = 0;
 };
 
-// Owned by one thread. The same inputs give the same bits at any number of threads.
-class Model {
+// (proto/job.proto has a Model too: what a person asks for.) Owned by one thread. The same inputs give the same bits at any number of threads.
+class CtrModel {
  public:
   // Builds the graph and checks its shapes. `backend` outlives the model.
-  static absl::StatusOr<std::unique_ptr<Model>> Create(const Plan& plan, Backend* backend);
-  virtual ~Model() = default;
+  static absl::StatusOr<std::unique_ptr<CtrModel>> Create(const Plan& plan, Backend* backend);
+  virtual ~CtrModel() = default;
 
   // Forward and backward. REQUIRES: labels are 0 or 1. A non-finite loss or gradient is returned as it is: the caller looks (FindNonFinite).
   virtual absl::Status Train(const Batch& batch, const ModelValues& values, const StepKey& key, ModelGradients* gradients) = 0;
