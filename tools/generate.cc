@@ -159,7 +159,8 @@ ClickLog::ClickLog(const GenerateOptions& options, ThreadPool* pool)
 
 ClickLog::~ClickLog() = default;
 
-absl::Status ClickLog::Write(const std::function<absl::Status(absl::string_view)>& write, Score* planted) const {
+absl::Status ClickLog::Write(const std::function<absl::Status(absl::string_view)>& write, GenerateSummary* summary) const {
+  *summary = GenerateSummary();
   struct Piece {
     std::string lines;
     std::vector<float> logits, labels;
@@ -186,10 +187,12 @@ absl::Status ClickLog::Write(const std::function<absl::Status(absl::string_view)
     for (int64_t p = 0; p < used; ++p) {
       TESSERA_RETURN_IF_ERROR(write(pieces[p].lines));
       counter.Add(0, pieces[p].logits, pieces[p].labels);
+      summary->clicks += std::count(pieces[p].labels.begin(), pieces[p].labels.end(), 1.0f);
     }
     done += rows;
   }
-  *planted = counter.Finish();
+  summary->rows = options_.rows;
+  summary->best = counter.Finish();
   return absl::OkStatus();
 }
 

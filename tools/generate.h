@@ -21,6 +21,12 @@ struct GenerateOptions {
   double click_rate = 0.25;  // aimed at
 };
 
+struct GenerateSummary {
+  uint64_t rows = 0;
+  uint64_t clicks = 0;
+  Score best;  // of the planted model on the rows written: no model can be expected to do better
+};
+
 // The planted world of one seed: 26 categorical fields with 2,000,000 ids in all, drawn by Zipf's law with exponent 1.05, 13 integers,
 // some of both missing; the click probability of a row is a logistic factorisation machine of its values. Row i is a pure function of
 // (seed, click rate, i): the same bytes from any number of threads, wherever the log is begun. Thread-compatible after construction.
@@ -30,9 +36,8 @@ class ClickLog {
   ClickLog(const GenerateOptions& options, ThreadPool* pool);
   ~ClickLog();
 
-  // Hands the lines (label first, tab between, LF) to `write` in order, many at a time. The score is that of the planted model on the
-  // rows written: no model can be expected to do better. Stops at the first error of `write`.
-  absl::Status Write(const std::function<absl::Status(absl::string_view)>& write, Score* planted) const;
+  // Hands the lines (label first, tab between, LF) to `write` in order, many at a time. Stops at the first error of `write`.
+  absl::Status Write(const std::function<absl::Status(absl::string_view)>& write, GenerateSummary* summary) const;
 
  private:
   class World;

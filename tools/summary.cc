@@ -1,0 +1,53 @@
+#include "tools/summary.h"
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "tools/json.h"
+#include "tools/text.h"
+
+namespace tessera {
+namespace {
+
+// Relative to the current folder where that is shorter: easier to type.
+std::string Shortened(const std::string& path) {
+  std::error_code error;
+  const std::string relative = std::filesystem::relative(path, error).string();
+  return error || relative.empty() || relative.size() >= path.size() ? path : relative;
+}
+
+double Rate(const Report& report) { return report.seconds() > 0 ? static_cast<double>(report.rows()) / report.seconds() : 0; }
+
+}  // namespace
+
+std::string SummaryJson(const Report& report, const absl::Status& status, const RunFolder& folder) {
+  JsonWriter json;
+  json.BeginObject().Fields(report, {"plan"});
+  json.Key("examples_per_second");
+  report.rows() > 0 && report.seconds() > 0 ? json.Real(Rate(report)) : json.Null();
+  json.Key("run").String(folder.path()).Key("error");
+  status.ok() ? json.Null() : json.String(std::string(status.message()));
+  return json.EndObject().Finish();
+}
+
+std::string SummaryText(const Report& report, const Plan& plan, const RunFolder& folder, const std::string& again) {
+  std::string text;
+  const std::string checkpoint = Shortened(report.checkpoint());
+  if (report.was_finished()) {
+    absl::StrAppend(&text, report.job(), " was finished before: nothing to do. Train it anew with ", again, " --fresh\n");
+  } else {
+    absl::StrAppend(&text, report.job(), ": trained on ", CountText(report.rows()), " rows in ", TimeText(absl::Seconds(report.seconds())), " (",
+                    RateText(Rate(report)), "), ", CountText(report.total_steps()), " steps, ", report.epochs(), report.epochs() == 1 ? " epoch" : " epochs",
+                    "\n");
+  }
+  if (report.has_evaluation()) {
+    absl::StrAppend(&text, "  ", plan.evaluate_size() > 0 ? "test files  " : "held-out    ", ScoreText(report.evaluation()), "\n");
+  }
+  absl::StrAppend(&text, "  checkpoint  ", checkpoint, "\n", "  this run    ", folder.path(), "\n");
+  absl::StrAppend(&text, "Next:\n  tessera predict --checkpoint ", checkpoint, " --data FILE --output predictions.csv\n", "  tessera evaluate --checkpoint ",
+                  checkpoint, " --data FILE\n");
+  return text;
+}
+
+}  // namespace tessera
