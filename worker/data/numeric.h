@@ -22,7 +22,8 @@ bool ParseNumber(std::string_view text, float* value);
 double SignedLog(float x);
 
 // Number of edges <= x. REQUIRES: edges ascend strictly.
-uint32_t BucketOf(const NumericStatistics& statistics, float x);
+uint32_t BucketOf(absl::Span<const float> edges, float x);
+inline uint32_t BucketOf(const NumericStatistics& statistics, float x) { return BucketOf(statistics.edges(), x); }
 // clamp((SignedLog(x) - mean) / stddev, -8, 8).
 float ScaledValue(const NumericStatistics& statistics, float x);
 

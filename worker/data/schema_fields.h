@@ -9,4 +9,7 @@ namespace tessera {
 // numeric column its bucket ("age.bucket") and its scaled field ("age.scaled") where it is treated so; dense inputs ("age") in file order.
 void NameModelInputs(Schema* schema);
 
+// Whether a numeric column's `treat` lists the treatment.
+bool IsTreated(const Column& column, Treatment treatment);
+
 }  // namespace tessera

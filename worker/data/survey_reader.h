@@ -32,7 +32,8 @@ struct SurveyRow {
 
 // Reads rows file by file, in order. Owned by one thread.
 //
-// csv columns are looked up by name in each file's own header; another order is fine, an absent or a further column is an error.
+// csv columns are looked up by name in each file's own header: another order is fine, further columns are passed over, an absent one is an
+// error.
 class SurveyReader {
  public:
   // `data` needs format, and for csv labels[0].column and csv.*; codec and sizes of `files` are filled in (DescribeFile). Fails with

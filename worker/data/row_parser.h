@@ -1,0 +1,50 @@
+// What a text format is to the rest: a line in, a row out. A further format is one file that implements this.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/plan.pb.h"
+#include "worker/data/input.h"
+#include "worker/data/rows.h"
+
+namespace tessera {
+
+// Room that parsing needs again for each line. Owned by one thread.
+struct RowScratch {
+  std::vector<std::string_view> cells;
+  std::vector<std::string_view> ordered;
+  std::string unquoted;
+  std::vector<uint32_t> field_of;
+  std::vector<uint32_t> next;
+  std::vector<uint64_t> ids;
+  std::vector<float> values;
+};
+
+// Thread-safe: constant after construction.
+class RowParser {
+ public:
+  virtual ~RowParser() = default;
+  // Sets the layout of rows that have none yet.
+  virtual void Prepare(Rows* rows) const = 0;
+  // Appends the row of a line (no line end, not empty), all but its key. False with what is wrong with the line; `rows` may then hold a
+  // part of the row. REQUIRES: Prepare(rows), *error is empty.
+  virtual bool Parse(std::string_view line, RowScratch* scratch, Rows* rows, std::string* error) const = 0;
+};
+
+class RowEncoder;
+
+// One parser for all files.
+std::shared_ptr<const RowParser> NewCriteoParser(std::shared_ptr<const RowEncoder> encoder);
+absl::StatusOr<std::shared_ptr<const RowParser>> NewLibsvmParser(const Plan& plan, ReadOptions options);
+// `header`: the names in the file's first row; nullptr where the job says that files have none. An error is to be prefixed by the place.
+absl::StatusOr<std::shared_ptr<const RowParser>> NewCsvParser(const Plan& plan, ReadOptions options, std::shared_ptr<const RowEncoder> encoder,
+                                                              const std::vector<std::string>* header);
+
+// Names of Criteo's columns: label, I1 .. I13, C1 .. C26.
+const std::vector<std::string>& CriteoColumns();
+
+}  // namespace tessera
