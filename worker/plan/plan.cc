@@ -10,6 +10,8 @@
 #include "common/job/job_file.h"
 #include "common/job/job_values.h"
 #include "common/log.h"
+#include "worker/data/csv_split.h"
+#include "worker/data/file_start.h"
 #include "worker/data/schema_fields.h"
 #include "worker/data/survey_reader.h"
 #include "worker/model/model.h"
@@ -58,16 +60,24 @@ class Planner {
   void Add(const std::string& key, const std::string& what) { problems_.push_back(absl::StrCat(KeyPlace(origins_, key), ": ", what)); }
 
   void OpenReader() {
-    const Data& data = reading_.data();
-    if (data.format() == csv && data.labels_size() == 0) {
-      Add("data.labels", "missing; which column is the label? For example: labels: [{column: click, positive: [\"1\"], negative: [\"0\"]}]");
-    }
-    auto reader = SurveyReader::Open(data, plan_.train());
+    if (reading_.data().format() == csv && reading_.data().labels_size() == 0) return AskForLabel();
+    auto reader = SurveyReader::Open(reading_.data(), plan_.train());
     if (reader.ok()) {
       reader_ = *std::move(reader);
     } else {
       problems_.push_back(std::string(reader.status().message()));
     }
+  }
+
+  void AskForLabel() {
+    std::string columns;
+    const auto splitter = CsvSplitter::Create(reading_.data().csv());
+    if (splitter.ok() && splitter->has_header()) {
+      const auto start = ReadFileStart(plan_.train(0), &*splitter);
+      if (start.ok()) columns = absl::StrCat(" The columns are ", absl::StrJoin(start->header, ", "), ".");
+    }
+    Add("data.labels", absl::StrCat("missing: which column is the label? For example labels: [{column: click, positive: [\"1\"], negative: [\"0\"]}].",
+                                    columns));
   }
 
   void LookAtColumns() {
