@@ -1,0 +1,151 @@
+// async: pushes are applied on arrival, each once.
+#include "tests/unit/ps_server/server_fixture.h"
+
+#include "ps/server/ledger.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PushTest : public ::testing::Test {
+ protected:
+  PushTest() : group_(1) { EXPECT_TRUE(group_.Open().ok()); }
+  PushRequest MakePush(uint64_t sequence, uint32_t worker = 1, uint64_t generation = 1) {
+    ShareGradients share = group_.RandomShare(0, MixKey(sequence, worker), 50);
+    PushRequest request;
+    *request.mutable_peer() = group_.MakePeer(0, worker, generation);
+    request.set_sequence(sequence);
+    request.set_optimizer_step(sequence);
+    request.set_sparse_learning_rate(0.05);
+    request.set_dense_learning_rate(0.01);
+    request.set_divisor(10);
+    group_.FillGradients(0, share, 0, 1, request.mutable_gradients());
+    return request;
+  }
+  absl::Status Send(const PushRequest& request) {
+    PushReply reply;
+    return group_.server(0).Push(request, &reply);
+  }
+  PulledState State() { return group_.Pull(0, nullptr, WorldIds()).value(); }
+  ServerGroup group_;
+};
+
+TEST_F(PushTest, IsAppliedOnArrival) {
+  const PulledState before = State();
+  ASSERT_TRUE(Send(MakePush(1)).ok());
+  EXPECT_FALSE(State() == before);
+  EXPECT_EQ(group_.Describe(0).rows(), 50u);
+  EXPECT_EQ(group_.Describe(0).pushes(), 1u);
+}
+
+TEST_F(PushTest, MeansTheSameAsAStepWithTheSameGradients) {
+  ASSERT_TRUE(Send(MakePush(1)).ok());
+  ServerGroup sync(1);
+  ASSERT_TRUE(sync.Open().ok());
+  ShareGradients share = sync.RandomShare(0, MixKey(1, 1), 50);
+  share.rows = 10;
+  ASSERT_TRUE(sync.Stage(1, Start(), share).ok());
+  const Decision d1 = Decide(1, {share});
+  EXPECT_TRUE(*sync.Pull(2, &d1, WorldIds()) == State());
+}
+
+TEST_F(PushTest, ARepeatedPushIsAppliedOnce) {
+  ASSERT_TRUE(Send(MakePush(1)).ok());
+  ASSERT_TRUE(Send(MakePush(2)).ok());
+  const PulledState state = State();
+  EXPECT_TRUE(Send(MakePush(2)).ok());
+  EXPECT_TRUE(Send(MakePush(1)).ok());
+  EXPECT_TRUE(State() == state);
+}
+
+TEST_F(PushTest, AGapIsRefused) {
+  const absl::Status status = Send(MakePush(2));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("push 2 of worker 1 generation 1: push 1 comes next"));
+  PushRequest zero = MakePush(1);
+  zero.set_sequence(0);
+  EXPECT_EQ(Send(zero).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(group_.Describe(0).rows(), 0u);
+}
+
+TEST_F(PushTest, EachWorkerCountsForItself) {
+  ASSERT_TRUE(Send(MakePush(1, 1)).ok());
+  ASSERT_TRUE(Send(MakePush(1, 2)).ok());
+  ASSERT_TRUE(Send(MakePush(2, 2)).ok());
+  EXPECT_EQ(Send(MakePush(3, 1)).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(group_.Describe(0).pushes(), 3u);
+}
+
+TEST_F(PushTest, ANewGenerationStartsAtOneAndEndsTheOlder) {
+  ASSERT_TRUE(Send(MakePush(1, 1, 1)).ok());
+  ASSERT_TRUE(Send(MakePush(1, 1, 2)).ok());
+  const absl::Status status = Send(MakePush(2, 1, 1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("generation 2 of this worker has pushed since"));
+}
+
+TEST_F(PushTest, WhatCannotBeAppliedDoesNotCount) {
+  PushRequest bad = MakePush(1);
+  reinterpret_cast<float*>(bad.mutable_gradients()->mutable_values()->data())[0] = std::nanf("");
+  EXPECT_THAT(std::string(Send(bad).message()), HasSubstr("push 1 of worker 1 generation 1: the gradient of id"));
+  bad = MakePush(1);
+  bad.set_divisor(0);
+  EXPECT_EQ(Send(bad).code(), absl::StatusCode::kInvalidArgument);
+  bad = MakePush(1);
+  bad.set_optimizer_step(0);
+  EXPECT_EQ(Send(bad).code(), absl::StatusCode::kInvalidArgument);
+  bad = MakePush(1);
+  bad.set_sparse_learning_rate(std::nan(""));
+  EXPECT_EQ(Send(bad).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Send(MakePush(1)).ok());
+}
+
+TEST_F(PushTest, MayComeWithoutDenseGradients) {
+  const std::vector<float> dense = State().dense;
+  PushRequest later_part = MakePush(1);
+  later_part.mutable_gradients()->clear_dense();
+  ASSERT_TRUE(Send(later_part).ok());
+  EXPECT_EQ(State().dense, dense);
+}
+
+TEST_F(PushTest, APullWithoutAStepCarriesNoDecision) {
+  const Decision start = Start();
+  EXPECT_EQ(group_.Pull(0, &start, {}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(PushTest, AnEvaluationPullGivesZerosForUnknownIdsAndCountsNothing) {
+  ASSERT_TRUE(Send(MakePush(1)).ok());
+  const PulledState training = State();
+  const uint64_t pulls = group_.Describe(0).pulls();
+  const PulledState evaluation = group_.Pull(0, nullptr, WorldIds(), true).value();
+  EXPECT_EQ(group_.Describe(0).pulls(), pulls);
+  EXPECT_EQ(evaluation.dense, training.dense);
+  size_t known = 0;
+  for (size_t i = 0; i < WorldIds().size(); ++i) {
+    const bool zero = std::all_of(&evaluation.values[i * kDim], &evaluation.values[(i + 1) * kDim], [](float v) { return v == 0; });
+    if (zero) continue;
+    ++known;
+    EXPECT_TRUE(std::equal(&evaluation.values[i * kDim], &evaluation.values[(i + 1) * kDim], &training.values[i * kDim]));
+  }
+  EXPECT_EQ(known, 50u);
+}
+
+TEST(PushLedgerTest, AnotherCallOfAPushThatIsBeingAppliedMustTryAgain) {
+  PushLedger ledger;
+  Peer peer;
+  peer.set_worker(1);
+  peer.set_generation(1);
+  ASSERT_EQ(ledger.Begin(peer, 1).value(), PushLedger::Verdict::kApply);
+  EXPECT_EQ(ledger.Begin(peer, 1).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ledger.Begin(peer, 2).status().code(), absl::StatusCode::kUnavailable);
+  Peer newer = peer;
+  newer.set_generation(2);
+  EXPECT_EQ(ledger.Begin(newer, 1).status().code(), absl::StatusCode::kUnavailable);
+  ledger.Finish(peer, 1);
+  EXPECT_EQ(ledger.Begin(peer, 1).value(), PushLedger::Verdict::kRepeat);
+  EXPECT_EQ(ledger.Begin(newer, 1).value(), PushLedger::Verdict::kApply);
+}
+
+}  // namespace
+}  // namespace tessera
