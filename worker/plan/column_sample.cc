@@ -14,7 +14,7 @@ namespace {
 // Numbers that only name things are better hashed than measured.
 bool IsNamedAsId(const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
-  for (const char* word : {"id", "hash", "key", "code", "zip", "zipcode"}) {
+  for (const char* word : {"id", "hash", "key", "code", "zip", "zipcode", "userid", "itemid", "adid", "productid", "sessionid", "customerid"}) {
     if (lower == word || absl::EndsWith(lower, absl::StrCat("_", word)) || absl::EndsWith(lower, absl::StrCat("-", word))) return true;
   }
   return absl::EndsWith(name, "Id") || absl::EndsWith(name, "ID");

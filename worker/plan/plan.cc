@@ -1,7 +1,6 @@
 #include "worker/plan/plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -145,11 +144,8 @@ class Planner {
       if (schema->fields_size() == 0) Add("features", "no column is a feature with an embedding; give at least one column \"as: categorical\" or \"as: numeric\"");
     }
     plan_.set_click_rate(survey->click_rate);
-    plan_.set_rows(survey->rows);
+    plan_.set_rows(EstimateRows(*survey, PlainBytes()));
     plan_.set_rows_exact(survey->complete);
-    if (!survey->complete) {
-      plan_.set_rows(static_cast<uint64_t>(std::llround(static_cast<double>(PlainBytes()) / survey->bytes * survey->rows)));
-    }
   }
 
   void WarnOfOneClass(const Survey& survey) const {

@@ -1,6 +1,7 @@
 #include "worker/plan/survey.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +41,12 @@ absl::StatusOr<Survey> TakeSurvey(SurveyReader* reader, std::vector<ColumnSample
   const double first_rows = static_cast<double>(std::min(survey.rows, kClickRateRows));
   if (first_rows > 0) survey.click_rate = std::clamp(first_positives / first_rows, 0.5 / first_rows, 1 - 0.5 / first_rows);
   return survey;
+}
+
+uint64_t EstimateRows(const Survey& survey, uint64_t plain_bytes) {
+  if (survey.complete || survey.bytes == 0) return survey.rows;
+  const double bytes_per_row = static_cast<double>(survey.bytes) / static_cast<double>(survey.rows);
+  return std::max(survey.rows, static_cast<uint64_t>(std::llround(static_cast<double>(plain_bytes) / bytes_per_row)));
 }
 
 }  // namespace tessera

@@ -33,4 +33,7 @@ struct Survey {
 // to do.
 absl::StatusOr<Survey> TakeSurvey(SurveyReader* reader, std::vector<ColumnSample> columns, uint64_t rows_max);
 
+// Rows of all files, of `plain_bytes` together: those counted if there are no more, else as many as if the rest were like them.
+uint64_t EstimateRows(const Survey& survey, uint64_t plain_bytes);
+
 }  // namespace tessera
