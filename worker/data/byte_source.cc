@@ -79,9 +79,8 @@ class StreamSource : public ByteSource {
     if (decoder == nullptr) decoder = NewDecoder(file_);
     TESSERA_RETURN_IF_ERROR(Skip(decoder.get(), offset));
     TESSERA_ASSIGN_OR_RETURN(const size_t count, decoder->Read(to, size));
-    if (offset + count > file_.plain_bytes() || (count < size && offset + count != std::max(offset, file_.plain_bytes()))) {
-      return ChangedError(file_, decoder->position());
-    }
+    const uint64_t position = decoder->position();
+    if (position > file_.plain_bytes() || (count < size && position != file_.plain_bytes())) return ChangedError(file_, position);
     Return(std::move(decoder));
     return count;
   }
