@@ -88,9 +88,9 @@ struct Occurrences {
   DeviceSpan<const float> scales;      // [occurrences], or empty: all are 1
   DeviceSpan<const uint32_t> offsets;  // [n * F + 1], or empty: one occurrence for each (row, field)
   // Only for going backward:
-  DeviceSpan<const uint32_t> slots;    // [occurrences] -> row * F + field (ExpandOffsets); empty where `offsets` is
-  DeviceSpan<const uint32_t> begin;    // [u + 1] where the occurrences of each id begin in `order`
-  DeviceSpan<const uint32_t> order;    // [occurrences], grouped by id
+  DeviceSpan<const uint32_t> slots;  // [occurrences] -> row * F + field (ExpandOffsets); empty where `offsets` is
+  DeviceSpan<const uint32_t> begin;  // [u + 1] where the occurrences of each id begin in `order`
+  DeviceSpan<const uint32_t> order;  // [occurrences], grouped by id
 };
 
 // Which units are dropped: a function of (key, first_row + row, unit). The others are multiplied by 1 / (1 - rate).
@@ -103,16 +103,16 @@ struct Dropout {
 
 // What a forward linear map does to its result, before it leaves the cache.
 struct Activation {
-  DeviceSpan<const float> bias;  // [out], or empty
-  bool relu = false;             // negative -> 0; NaN stays NaN, so that it is seen
-  Dropout dropout;               // after ReLU; REQUIRES relu where the rate is not 0
+  DeviceSpan<const float> bias = {};  // [out], or empty
+  bool relu = false;                  // negative -> 0; NaN stays NaN, so that it is seen
+  Dropout dropout = {};               // after ReLU; REQUIRES relu where the rate is not 0
 };
 
 // What a backward linear map does to its result dx [n, in]: it is carried on through the ReLU and dropout that made x.
 struct ActivationGradient {
-  ConstTensor output;             // x [n, in] as it left that ReLU and dropout; empty: dx is left alone
-  float scale = 1;                // of that dropout
-  DeviceSpan<float> column_sums;  // [in]: of the carried dx, that is, the gradient of the bias below
+  ConstTensor output = {};             // x [n, in] as it left that ReLU and dropout; empty: dx is left alone
+  float scale = 1;                     // of that dropout
+  DeviceSpan<float> column_sums = {};  // [in]: of the carried dx, that is, the gradient of the bias below
 };
 
 // All floats are fp32. Shapes: n rows of the batch (0 allowed), u unique ids, F fields, d embedding dimension, w dense inputs.
@@ -159,24 +159,24 @@ class Backend {
   //   sums[i]          = sum of s * v over all occurrences
   //   logits[i]        = sum of s * weight + dense[i] . dense_weights + (|sums[i]|^2 - sum of s^2 |v|^2) / 2
   struct EmbedForwardArgs {
-    Occurrences occurrences;
-    ConstTensor values;                    // [u, 1 + d]: weight, embedding
-    ConstTensor dense;                     // [n, w], or empty
-    DeviceSpan<const float> dense_weights; // [w]
-    Tensor x;                              // [n, F * d + w], or empty: not wanted
-    Tensor sums;                           // [n, d]
-    DeviceSpan<float> logits;              // [n]
+    Occurrences occurrences = {};
+    ConstTensor values = {};                     // [u, 1 + d]: weight, embedding
+    ConstTensor dense = {};                      // [n, w], or empty
+    DeviceSpan<const float> dense_weights = {};  // [w]
+    Tensor x = {};                               // [n, F * d + w], or empty: not wanted
+    Tensor sums = {};                            // [n, d]
+    DeviceSpan<float> logits = {};               // [n]
   };
   virtual void EmbedForward(const EmbedForwardArgs& args) = 0;
 
   // Its gradient for each unique id, summed over the id's occurrences in their order.
   struct EmbedBackwardArgs {
-    Occurrences occurrences;               // with slots, begin, order
-    ConstTensor values;                    // [u, 1 + d]
-    ConstTensor sums;                      // [n, d], of EmbedForward
-    ConstTensor x_gradient;                // [n, F * d], or empty: zero
-    DeviceSpan<const float> logit_gradient;// [n]
-    Tensor value_gradient;                 // [u, 1 + d]
+    Occurrences occurrences = {};                 // with slots, begin, order
+    ConstTensor values = {};                      // [u, 1 + d]
+    ConstTensor sums = {};                        // [n, d], of EmbedForward
+    ConstTensor x_gradient = {};                  // [n, F * d], or empty: zero
+    DeviceSpan<const float> logit_gradient = {};  // [n]
+    Tensor value_gradient = {};                   // [u, 1 + d]
   };
   virtual void EmbedBackward(const EmbedBackwardArgs& args) = 0;
 
@@ -194,18 +194,18 @@ class Backend {
 
   // OutputForward, logistic loss, and the way back to the linear map below h, in one pass over h.
   struct OutputLossArgs {
-    ConstTensor h;                      // [n, k] after ReLU and dropout, or empty
-    float h_scale = 1;                  // of that dropout
-    DeviceSpan<const float> w;          // [k]
-    DeviceSpan<const float> bias;       // [1]
-    DeviceSpan<const float> labels;     // [n]: 0 or 1
-    DeviceSpan<float> logits;           // [n]: in: the other terms; out: the whole logits
-    DeviceSpan<double> loss;            // [1]: sum over the rows
-    DeviceSpan<float> logit_gradient;   // [n]: sigmoid - label
-    DeviceSpan<float> bias_gradient;    // [1]
-    DeviceSpan<float> w_gradient;       // [k]
-    Tensor h_gradient;                  // [n, k]: carried on through the ReLU and dropout that made h
-    DeviceSpan<float> h_column_sums;    // [k]: of h_gradient
+    ConstTensor h = {};                     // [n, k] after ReLU and dropout, or empty
+    float h_scale = 1;                      // of that dropout
+    DeviceSpan<const float> w = {};         // [k]
+    DeviceSpan<const float> bias = {};      // [1]
+    DeviceSpan<const float> labels = {};    // [n]: 0 or 1
+    DeviceSpan<float> logits = {};          // [n]: in: the other terms; out: the whole logits
+    DeviceSpan<double> loss = {};           // [1]: sum over the rows
+    DeviceSpan<float> logit_gradient = {};  // [n]: sigmoid - label
+    DeviceSpan<float> bias_gradient = {};   // [1]
+    DeviceSpan<float> w_gradient = {};      // [k]
+    Tensor h_gradient = {};                 // [n, k]: carried on through the ReLU and dropout that made h
+    DeviceSpan<float> h_column_sums = {};   // [k]: of h_gradient
   };
   virtual void OutputLoss(const OutputLossArgs& args) = 0;
 

@@ -68,7 +68,7 @@ absl::Status HiddenLayer::Check(const Graph& graph) const {
 
 void HiddenLayer::Forward(const Graph& graph, Pass* pass) const {
   const Value& out = graph.value(output);
-  Activation activation{.bias = pass->variables[out.bias], .relu = true, .dropout = {}};
+  Activation activation{.bias = pass->variables[out.bias], .relu = true};
   if (pass->training) {
     activation.dropout = {.rate = out.dropout, .key = MixKey(pass->dropout_key, static_cast<uint64_t>(number)), .first_row = pass->first_row};
   }
