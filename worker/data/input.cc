@@ -85,8 +85,18 @@ class FileSetInput : public Input {
         return absl::InvalidArgumentError(absl::StrCat(LineAt(file.source.get(), offset), ": ", error));
       }
       rows->keys.push_back(index << kRowKeyOffsetBits | offset);
+      if (rows->size() == 1) ReserveLike(lines->range_bytes() / line.size() + 1, rows);
     }
     return lines->status();
+  }
+
+  // Makes room for rows like the one there is, so that a block's rows are not copied again and again as they grow.
+  static void ReserveLike(uint64_t count, Rows* rows) {
+    rows->labels.reserve(count);
+    rows->keys.reserve(count);
+    rows->ids.reserve(count * rows->ids.size());
+    rows->scales.reserve(count * rows->scales.size());
+    rows->dense.reserve(count * rows->dense.size());
   }
 
   const std::vector<File> files_;  // ascending by first_block; files without blocks share theirs with the next

@@ -17,7 +17,7 @@ constexpr size_t kSlackBytes = 4 << 10;
 }  // namespace
 
 LineReader::LineReader(ByteSource* source, uint64_t data_begin, uint64_t begin, uint64_t end)
-    : source_(source), end_(end), skip_(begin > data_begin), base_(skip_ ? begin - 1 : data_begin) {
+    : source_(source), end_(end), range_bytes_(end > begin ? end - begin : 0), skip_(begin > data_begin), base_(skip_ ? begin - 1 : data_begin) {
   capacity_ = std::min<uint64_t>(kChunkBytes, (end > base_ ? end - base_ : 0) + kSlackBytes);
   buffer_.reset(new char[capacity_]);
 }

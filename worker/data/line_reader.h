@@ -28,6 +28,7 @@ class LineReader {
   const absl::Status& status() const { return status_; }
   // Offset behind the line read last and its line end.
   uint64_t position() const { return base_ + cursor_; }
+  uint64_t range_bytes() const { return range_bytes_; }
 
  private:
   bool Refill();
@@ -36,6 +37,7 @@ class LineReader {
 
   ByteSource* const source_;
   const uint64_t end_;
+  const uint64_t range_bytes_;
   absl::Status status_;
   bool at_end_ = false;     // no byte follows the buffer
   bool skip_ = false;       // the first line begins before the range
