@@ -47,6 +47,7 @@ absl::Status Coordinator::Impl::Init() {
   {
     MutexLock lock(&mutex_);
     incarnation_ = incarnation;
+    phase_begin_ = clock_->Now();
   }
   owner_ = std::thread([this] { Run(); });
   return absl::OkStatus();
@@ -81,14 +82,14 @@ absl::Status Coordinator::Impl::RunPhases() {
 absl::Status Coordinator::Impl::WaitForPlan() {
   MutexLock lock(&mutex_);
   const absl::Duration patience = Patience();
-  TESSERA_RETURN_IF_ERROR(Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return surveyor_.has_value(); }, clock_->Now() + patience,
+  TESSERA_RETURN_IF_ERROR(Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return surveyor_.has_value(); }, phase_begin_ + patience,
                                 [&] {
                                   return absl::StrCat("no worker joined within ", absl::FormatDuration(patience),
                                                       " (training.patience); start one with tessera-worker --coordinator ADDRESS");
                                 }));
   SetPhase(Phase::kSurveying);
   workers_changed_.SignalAll();
-  return Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return plan_ != nullptr; }, clock_->Now() + kSurveyMax,
+  return Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return plan_ != nullptr; }, phase_begin_ + kSurveyMax,
                [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                  return absl::StrCat("survey of the data: no answer from ", members_.Describe(*surveyor_), " within ",
                                      absl::FormatDuration(kSurveyMax));
@@ -144,7 +145,7 @@ absl::Status Coordinator::Impl::WaitForWorkers() {
   SetPhase(Phase::kWaiting);
   const size_t wanted = std::max<uint32_t>(1, plan_->job().training().workers());
   const absl::Duration patience = Patience();
-  return Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return members_.Live().size() >= wanted; }, clock_->Now() + patience,
+  return Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return members_.Live().size() >= wanted; }, phase_begin_ + patience,
                [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                  const std::vector<Member> live = members_.Live();
                  return absl::StrCat(live.size(), " of ", wanted, " workers (training.workers) joined within ", absl::FormatDuration(patience),

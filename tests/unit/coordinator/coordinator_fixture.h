@@ -1,0 +1,142 @@
+// A coordinator with fake servers and scripted workers, in a folder of its own.
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ps/checkpoint/checkpoint_store.h"
+#include "ps/coordinator/coordinator.h"
+#include "tests/unit/coordinator/fake_server.h"
+#include "tests/unit/coordinator/scripted_worker.h"
+
+namespace tessera {
+
+class CoordinatorFixture : public ::testing::Test {
+ protected:
+  CoordinatorFixture() {
+    const ::testing::TestInfo* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    root_ = std::filesystem::path(::testing::TempDir()) / absl::StrCat("coordinator_", getpid(), "_", info->test_suite_name(), "_", info->name());
+    std::filesystem::remove_all(root_);
+    Job* job = script_.plan.mutable_job();
+    job->set_name("adult");
+    job->set_seed(7);
+    job->mutable_training()->set_mode(sync);
+    job->mutable_training()->set_workers(1);
+    job->mutable_training()->set_shares(6);
+    job->mutable_training()->set_batch_size(20);
+    job->mutable_training()->set_epochs(3);
+    job->mutable_optimizers()->mutable_sparse()->mutable_adagrad()->set_learning_rate(0.02);
+    job->mutable_optimizers()->mutable_dense()->mutable_adam()->set_learning_rate(0.001);
+    job->mutable_evaluation()->mutable_every()->set_epochs(1);
+    job->mutable_evaluation()->set_monitor(auc);
+    job->mutable_evaluation()->set_patience(2);
+    job->mutable_evaluation()->set_restore_best(true);
+    job->mutable_checkpoint()->set_keep(3);
+    job->mutable_data()->mutable_block_bytes()->set_bytes(100);
+    job->mutable_data()->mutable_evaluate()->set_holdout(0.1);
+    InputFile* file = script_.plan.add_train();
+    file->set_path("/data/adult.csv");
+    file->set_plain_bytes(4000);
+    script_.plan.set_rows(60);
+    script_.share_rows = {11, 10, 9, 8, 1, 0};  // 39 rows: rest steps, a rest of one row, a share without rows
+    script_.quality = {5, 6, 7};
+  }
+  ~CoordinatorFixture() override {
+    workers_.clear();
+    coordinator_.reset();
+    std::filesystem::remove_all(root_);
+  }
+
+  std::string checkpoints() const { return root_ + "/checkpoints"; }
+
+  // What a new process would find: the folders, nothing else.
+  void StartCoordinator(int servers = 1) {
+    workers_.clear();
+    coordinator_.reset();
+    servers_.clear();
+    CoordinatorOptions options;
+    options.job = script_.plan.job();
+    options.state_directory = root_ + "/state";
+    options.checkpoint_directory = checkpoints();
+    for (int i = 0; i < servers; ++i) {
+      servers_.push_back(std::make_unique<FakeServer>());
+      options.servers.push_back(servers_.back().get());
+      options.addresses.push_back("ps:" + std::to_string(7000 + i));
+    }
+    coordinator_ = std::make_unique<Coordinator>(std::move(options), &clock_);
+  }
+  // Also starts the job's threads.
+  void Init(int servers = 1) {
+    StartCoordinator(servers);
+    const absl::Status status = coordinator_->Init();
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  ScriptedWorker* AddWorker() {
+    std::vector<ParameterServerApi*> servers;
+    for (const auto& server : servers_) servers.push_back(server.get());
+    workers_.push_back(std::make_unique<ScriptedWorker>(coordinator_.get(), servers, workers_.size() + 1, &script_));
+    return workers_.back().get();
+  }
+
+  // A whole run with `workers` workers; returns the report at its end.
+  Report RunJob(int workers = 1, int servers = 1) {
+    script_.plan.mutable_job()->mutable_training()->set_workers(static_cast<uint32_t>(workers));
+    Init(servers);
+    for (int i = 0; i < workers; ++i) AddWorker()->Start();
+    for (const auto& worker : workers_) worker->Wait();
+    EXPECT_TRUE(coordinator_->WaitUntilOver(absl::Seconds(60)));
+    return Describe();
+  }
+
+  // When a worker is about to compute this step or task.
+  void InterruptAt(uint64_t at, const std::string& reason) {
+    script_.on_step = [this, at, reason](uint64_t step) {
+      if (step != at) return;
+      EXPECT_TRUE(coordinator_->Interrupt(reason).ok());
+    };
+  }
+
+  Report Describe() {
+    Report report;
+    EXPECT_TRUE(coordinator_->DescribeJob(DescribeJobRequest(), &report).ok());
+    return report;
+  }
+
+  // Lets time pass as it does: in small steps, in each of which somebody looks at the leases.
+  void Pass(absl::Duration time) {
+    for (absl::Duration passed; passed < time; passed += absl::Seconds(1)) {
+      clock_.Advance(absl::Seconds(1));
+      Describe();
+    }
+  }
+
+  // Waits (at most a minute) until the job is in a state.
+  bool Reaches(const std::string& state) {
+    for (int i = 0; i < 60000 && Describe().state() != state; ++i) Clock::Real()->SleepFor(absl::Milliseconds(1));
+    return Describe().state() == state;
+  }
+
+  CheckpointStore::Entry Newest() {
+    absl::StatusOr<CheckpointStore::Entry> entry = CheckpointStore(checkpoints()).Newest();
+    EXPECT_TRUE(entry.ok()) << entry.status();
+    return *std::move(entry);
+  }
+
+  std::string root_;
+  FakeClock clock_;
+  Script script_;
+  std::vector<std::unique_ptr<FakeServer>> servers_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::vector<std::unique_ptr<ScriptedWorker>> workers_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,107 @@
+// A parameter server that keeps only its step, and remembers what it was asked. Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/mutex.h"
+#include "common/parameter_server_api.h"
+
+namespace tessera {
+
+class FakeServer : public ParameterServerApi {
+ public:
+  // The next `calls` calls of Open and Commit fail as if nobody listened.
+  void SetAway(int calls) {
+    MutexLock lock(&mutex_);
+    away_ = calls;
+  }
+  void FailSaves(absl::Status status) {
+    MutexLock lock(&mutex_);
+    save_error_ = std::move(status);
+  }
+
+  absl::Status Open(const OpenRequest& request, OpenReply* reply) override {
+    MutexLock lock(&mutex_);
+    if (away_ > 0 && away_-- > 0) return absl::UnavailableError("nobody listens");
+    opens_.push_back(request);
+    incarnation_ = request.peer().incarnation();
+    step_ = 0;
+    if (!request.restore_from().empty()) {
+      std::ifstream(absl::StrCat(request.restore_from(), "/shard-", request.peer().shard(), "-of-", request.peer().shards(), "/step")) >> step_;
+    }
+    reply->set_step(step_);
+    return absl::OkStatus();
+  }
+  absl::Status Pull(const PullRequest& request, PullReply*) override { return Carry(request.decision()); }
+  absl::Status Stage(const StageRequest& request, StageReply*) override { return Carry(request.decision()); }
+  absl::Status Push(const PushRequest&, PushReply*) override {
+    MutexLock lock(&mutex_);
+    ++step_;
+    return absl::OkStatus();
+  }
+  absl::Status Commit(const CommitRequest& request, CommitReply* reply) override {
+    MutexLock lock(&mutex_);
+    if (away_ > 0 && away_-- > 0) return absl::UnavailableError("nobody listens");
+    if (request.peer().incarnation() != incarnation_) return absl::FailedPreconditionError("wrong peer");
+    commits_.push_back(request.decision());
+    step_ = request.decision().step();
+    reply->set_step(step_);
+    return absl::OkStatus();
+  }
+  absl::Status Save(const SaveRequest& request, SaveReply* reply) override {
+    MutexLock lock(&mutex_);
+    if (!save_error_.ok()) return save_error_;
+    std::filesystem::create_directory(request.directory());
+    std::ofstream(absl::StrCat(request.directory(), "/step")) << step_;
+    saves_.push_back(request);
+    SavedFile* file = reply->add_files();
+    file->set_name(absl::StrCat(std::filesystem::path(request.directory()).filename().string(), "/step"));
+    reply->set_step(step_);
+    reply->set_rows(100);
+    reply->set_content_digest(~uint64_t{0});
+    return absl::OkStatus();
+  }
+  absl::Status DescribeServer(const DescribeServerRequest&, DescribeServerReply*) override { return absl::OkStatus(); }
+
+  std::vector<OpenRequest> opens() const {
+    MutexLock lock(&mutex_);
+    return opens_;
+  }
+  std::vector<Decision> commits() const {
+    MutexLock lock(&mutex_);
+    return commits_;
+  }
+  std::vector<SaveRequest> saves() const {
+    MutexLock lock(&mutex_);
+    return saves_;
+  }
+  uint64_t step() const {
+    MutexLock lock(&mutex_);
+    return step_;
+  }
+
+ private:
+  // As a server does with the decision that every call of the next step carries.
+  absl::Status Carry(const Decision& decision) {
+    MutexLock lock(&mutex_);
+    if (decision.incarnation() != incarnation_) return absl::FailedPreconditionError("wrong peer");
+    if (decision.step() != step_ && decision.step() != step_ + 1) return absl::DataLossError("state lost");
+    step_ = decision.step();
+    return absl::OkStatus();
+  }
+
+  mutable Mutex mutex_;
+  int away_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status save_error_ ABSL_GUARDED_BY(mutex_);
+  uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<OpenRequest> opens_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Decision> commits_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SaveRequest> saves_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tessera

@@ -1,0 +1,76 @@
+#include "ps/coordinator/task_queue.h"
+
+#include <algorithm>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tessera {
+namespace {
+
+const Member kFirst{1, 1}, kSecond{2, 2};
+
+TEST(TaskQueueTest, BlocksAreCountedFileByFile) {
+  Plan plan;
+  plan.mutable_job()->mutable_data()->mutable_block_bytes()->set_bytes(100);
+  for (const uint64_t bytes : {0, 1, 100, 101}) plan.add_train()->set_plain_bytes(bytes);
+  EXPECT_EQ(BlockCount(plan), 0 + 1 + 1 + 2);
+}
+
+TEST(TaskQueueTest, TasksCoverEveryBlockOnceAndShrink) {
+  TaskQueue queue(0);
+  queue.StartEpoch({{0, 100}});
+  uint64_t next = 0, last_size = 100, task = 0;
+  while (!queue.EpochOver()) {
+    const Member member = task % 2 == 0 ? kFirst : kSecond;
+    const TaskQueue::Entry* entry = queue.HandOut(member, 2, 1);
+    ASSERT_NE(entry, nullptr);
+    EXPECT_EQ(entry->task, ++task);
+    EXPECT_EQ(entry->run.first, next);
+    EXPECT_EQ(entry->stride, 2);
+    const uint64_t size = entry->run.last - entry->run.first;
+    EXPECT_EQ(size, std::max<uint64_t>(1, (100 - next) / 8));
+    EXPECT_LE(size, last_size);
+    last_size = size;
+    next = entry->run.last;
+    EXPECT_TRUE(queue.Done(entry->task).has_value());
+  }
+  EXPECT_EQ(next, 100);
+  EXPECT_EQ(last_size, 1);
+  EXPECT_EQ(queue.HandOut(kFirst, 2, 1), nullptr);
+}
+
+TEST(TaskQueueTest, ATaskIsBoundedHoweverManyBlocksThereAre) {
+  TaskQueue queue(0);
+  queue.StartEpoch({{0, 1000000}});
+  EXPECT_EQ(queue.HandOut(kFirst, 1, 1)->run.last, kTaskBlocksMax);
+}
+
+TEST(TaskQueueTest, ARepeatedReportChangesNothing) {
+  TaskQueue queue(5);
+  queue.StartEpoch({{0, 1}});
+  const uint64_t task = queue.HandOut(kFirst, 1, 1)->task;
+  EXPECT_EQ(task, 6);
+  EXPECT_FALSE(queue.Idle());
+  EXPECT_FALSE(queue.EpochOver());
+  EXPECT_EQ(queue.Outstanding(kFirst)->task, task);
+  EXPECT_TRUE(queue.Done(task).has_value());
+  EXPECT_FALSE(queue.Done(task).has_value());
+  EXPECT_TRUE(queue.EpochOver());
+}
+
+TEST(TaskQueueTest, ASavedQueueGoesOnWhereItWas) {
+  TaskQueue queue(0);
+  queue.StartEpoch({{0, 10}});
+  queue.Done(queue.HandOut(kFirst, 1, 1)->task);
+  TaskQueue restored(queue.tasks());
+  restored.StartEpoch(queue.OpenRuns());
+  const TaskQueue::Entry* expected = queue.HandOut(kFirst, 1, 1);
+  const TaskQueue::Entry* entry = restored.HandOut(kFirst, 1, 1);
+  EXPECT_EQ(entry->task, expected->task);
+  EXPECT_EQ(entry->run.first, expected->run.first);
+  EXPECT_EQ(entry->run.last, expected->run.last);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,130 @@
+#include "ps/coordinator/training_run.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const Member kFirst{1, 1}, kSecond{2, 2};
+
+Plan SmallPlan(Mode mode) {
+  Plan plan;
+  Training* training = plan.mutable_job()->mutable_training();
+  training->set_mode(mode);
+  training->set_shares(1);
+  training->set_batch_size(10);
+  training->set_epochs(2);
+  plan.mutable_job()->mutable_data()->mutable_block_bytes()->set_bytes(10);
+  plan.add_train()->set_plain_bytes(80);
+  plan.set_rows(40);
+  return plan;
+}
+
+// Trains a single share of 40 rows in steps of 10; returns the steps that were boundaries.
+std::vector<uint64_t> Boundaries(const Plan& plan, absl::Duration step_time = absl::ZeroDuration()) {
+  absl::StatusOr<TrainingRun> run = TrainingRun::Create(std::make_shared<const Plan>(plan));
+  EXPECT_TRUE(run.ok()) << run.status();
+  absl::Time now = absl::FromUnixSeconds(1000);
+  run->Start(1, {kFirst}, now);
+  std::vector<uint64_t> boundaries;
+  while (!run->Over()) {
+    now += step_time;
+    Instruction next;
+    EXPECT_TRUE(run->HandOut(kFirst, {kFirst}, &next));
+    ShareDone done;
+    done.set_step(next.step().decision().step() + 1);
+    done.set_rows(10);
+    *done.mutable_position() = next.step().shares(0).position();
+    done.mutable_position()->set_row(done.position().row() + 10);
+    done.mutable_position()->set_end(done.position().row() == 40);
+    EXPECT_TRUE(run->Add(done, kFirst, {kFirst}, now).ok());
+    if (!run->AtBoundary()) continue;
+    boundaries.push_back(run->step());
+    if (run->boundary().evaluate) run->AddEvaluation(Score(), "");
+    run->SetSaved(now);
+    if (!run->Over()) run->Resume(now);
+  }
+  return boundaries;
+}
+
+TEST(TrainingRunTest, TheEndOfTheLastEpochIsAlwaysABoundary) { EXPECT_THAT(Boundaries(SmallPlan(sync)), ElementsAre(8)); }
+
+TEST(TrainingRunTest, CadencesCountStepsEpochsAndTime) {
+  Plan plan = SmallPlan(sync);
+  plan.mutable_job()->mutable_evaluation()->mutable_every()->set_epochs(1);
+  EXPECT_THAT(Boundaries(plan), ElementsAre(4, 8));
+  plan.mutable_job()->mutable_evaluation()->mutable_every()->set_epochs(0.5);
+  EXPECT_THAT(Boundaries(plan), ElementsAre(2, 4, 6, 8));
+  plan.mutable_job()->mutable_evaluation()->mutable_every()->set_epochs(2);
+  EXPECT_THAT(Boundaries(plan), ElementsAre(8));
+  plan.mutable_job()->mutable_evaluation()->mutable_every()->set_steps(3);
+  EXPECT_THAT(Boundaries(plan), ElementsAre(3, 6, 8));
+  plan.mutable_job()->mutable_evaluation()->mutable_every()->set_ms(2500);
+  EXPECT_THAT(Boundaries(plan, absl::Seconds(1)), ElementsAre(3, 6, 8));
+}
+
+TEST(TrainingRunTest, CheckpointsHaveACadenceOfTheirOwn) {
+  Plan plan = SmallPlan(sync);
+  plan.mutable_job()->mutable_checkpoint()->mutable_every()->set_steps(3);
+  plan.mutable_job()->mutable_evaluation()->mutable_every()->set_epochs(1);
+  EXPECT_THAT(Boundaries(plan), ElementsAre(3, 4, 6, 8));
+  plan.mutable_job()->mutable_checkpoint()->mutable_every()->set_ms(3000);
+  EXPECT_THAT(Boundaries(plan, absl::Seconds(1)), ElementsAre(3, 4, 7, 8));
+}
+
+TEST(TrainingRunTest, PlansThatCannotBeTrainedAreRefused) {
+  Plan plan = SmallPlan(sync);
+  plan.mutable_job()->mutable_training()->set_epochs(0);
+  EXPECT_THAT(std::string(TrainingRun::Create(std::make_shared<const Plan>(plan)).status().message()), HasSubstr("training.epochs"));
+  plan = SmallPlan(async);
+  plan.mutable_train(0)->set_plain_bytes(0);
+  EXPECT_THAT(std::string(TrainingRun::Create(std::make_shared<const Plan>(plan)).status().message()), HasSubstr("no row to train on"));
+}
+
+TEST(TrainingRunTest, AnEpochWithoutRowsIsAnError) {
+  TrainingRun run = *TrainingRun::Create(std::make_shared<const Plan>(SmallPlan(sync)));
+  run.Start(1, {kFirst}, absl::UnixEpoch());
+  ShareDone done;
+  done.set_step(1);
+  done.mutable_position()->set_end(true);
+  EXPECT_THAT(std::string(run.Add(done, kFirst, {kFirst}, absl::UnixEpoch()).message()), HasSubstr("no row to train on"));
+}
+
+TEST(TrainingRunTest, AnAsyncBoundaryWaitsForTheTasksUnderWay) {
+  Plan plan = SmallPlan(async);
+  plan.mutable_job()->mutable_evaluation()->mutable_every()->set_steps(1);
+  TrainingRun run = *TrainingRun::Create(std::make_shared<const Plan>(plan));
+  const std::vector<Member> members = {kFirst, kSecond};
+  run.Start(1, members, absl::UnixEpoch());
+  Instruction first, second, third;
+  ASSERT_TRUE(run.HandOut(kFirst, members, &first));
+  ASSERT_TRUE(run.HandOut(kSecond, members, &second));
+  EXPECT_EQ(first.task().optimizer_step(), 1);
+  EXPECT_EQ(second.task().optimizer_step(), 2);
+  EXPECT_EQ(second.task().optimizer_step_stride(), 2);
+  TaskDone done;
+  done.set_task(first.task().task());
+  done.set_rows(5);
+  done.set_pushes(3);
+  ASSERT_TRUE(run.Add(done, absl::UnixEpoch()).ok());
+  EXPECT_FALSE(run.AtBoundary());
+  EXPECT_FALSE(run.HandOut(kFirst, members, &third));
+  ASSERT_TRUE(run.HandOut(kSecond, members, &third));  // its answer was lost
+  EXPECT_EQ(third.task().task(), second.task().task());
+  done.set_task(second.task().task());
+  ASSERT_TRUE(run.Add(done, absl::UnixEpoch()).ok());
+  EXPECT_TRUE(run.AtBoundary());
+  EXPECT_EQ(run.step(), 6);
+  EXPECT_EQ(run.Snapshot().open_blocks(0), 2);
+  EXPECT_EQ(run.Snapshot().open_blocks(1), 8);
+  run.Resume(absl::UnixEpoch());
+  ASSERT_TRUE(run.HandOut(kFirst, members, &third));
+  EXPECT_EQ(third.task().optimizer_step(), 7);
+}
+
+}  // namespace
+}  // namespace tessera
