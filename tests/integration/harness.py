@@ -16,6 +16,8 @@ _parser.add_argument("--bin", required=True, help="folder of the built programs"
 _parser.add_argument("--source", required=True, help="the source tree")
 _parser.add_argument("--data", required=True, help="further data sets; may be absent")
 ARGS, REST = _parser.parse_known_args()
+for _name in ("bin", "source", "data"):
+    setattr(ARGS, _name, os.path.abspath(getattr(ARGS, _name)))
 
 ADULT = """
 name: {name}
