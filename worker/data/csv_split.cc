@@ -69,8 +69,8 @@ bool CsvSplitter::SplitQuoted(std::string_view line, std::vector<std::string_vie
       }
       while (at < line.size() && (line[at] == blanks_[0] || line[at] == blanks_[1])) ++at;
       if (at < line.size() && line[at] != separator_) {
-        *error = absl::StrCat("field ", cells->size(), ": its closing quote is followed by \"", std::string(1, line[at]), "\", not by the separator (",
-                              SeparatorName(separator_), ")", SeparatorHint(line, separator_, 1, 0));
+        *error = absl::StrCat("field ", cells->size(), ": its closing quote is followed by \"", std::string(1, line[at]),
+                              "\", not by the separator (", SeparatorName(separator_), ")", SeparatorHint(line, separator_, 1, 0));
         return false;
       }
     }
@@ -138,8 +138,9 @@ std::string NoColumnError(const CsvSplitter& splitter, const std::vector<std::st
   std::string shown = absl::StrJoin(names.begin(), names.begin() + std::min(names.size(), kNamesShown), ", ");
   if (names.size() > kNamesShown) shown += ", ...";
   const std::string line = absl::StrJoin(names, std::string(1, splitter.separator()));
-  return absl::StrCat("there is no column \"", std::string(name), "\" (", std::string(what), ") among ", names.size(), names.size() == 1 ? " column: " : " columns: ", shown,
-                      " (separator ", SeparatorName(splitter.separator()), ")", SeparatorHint(line, splitter.separator(), names.size(), 0));
+  return absl::StrCat("there is no column \"", std::string(name), "\" (", std::string(what), ") among ", names.size(),
+                      names.size() == 1 ? " column: " : " columns: ", shown, " (separator ", SeparatorName(splitter.separator()), ")",
+                      SeparatorHint(line, splitter.separator(), names.size(), 0));
 }
 
 }  // namespace tessera

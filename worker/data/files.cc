@@ -70,7 +70,8 @@ absl::StatusOr<std::vector<std::string>> ExpandPattern(const std::string& patter
     case Kind::kDirectory:
       return absl::InvalidArgumentError(absl::StrCat(pattern, ": is a directory, not a file; name its files, for example ", pattern, "/*"));
     case Kind::kOther:
-      return absl::InvalidArgumentError(absl::StrCat(pattern, ": is not a regular file; it is read in several places at once, which only a file allows"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(pattern, ": is not a regular file; it is read in several places at once, which only a file allows"));
     case Kind::kAbsent:
       break;
   }

@@ -153,7 +153,9 @@ absl::StatusOr<std::unique_ptr<Input>> Input::Open(const Plan& plan, const googl
                                                    ReadOptions options) {
   const uint64_t block_bytes = plan.job().data().block_bytes().bytes();
   if (block_bytes == 0) return absl::InvalidArgumentError("data.block_bytes: must be greater than 0");
-  if (files.size() > kFilesMax) return absl::InvalidArgumentError(absl::StrCat("data: ", files.size(), " files; at most ", kFilesMax, " can be read"));
+  if (files.size() > kFilesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("data: ", files.size(), " files; at most ", kFilesMax, " can be read"));
+  }
   TESSERA_ASSIGN_OR_RETURN(const ParserSource parsers, ParserSource::Create(plan, options));
   uint64_t kept_bytes_left = kKeptBytesMax;
   uint64_t blocks = 0;

@@ -37,8 +37,8 @@ absl::StatusOr<std::shared_ptr<const RowEncoder>> RowEncoder::Create(const Plan&
   std::shared_ptr<const RowEncoder> encoder(new RowEncoder(plan, options));
   const Schema& schema = plan.schema();
   if (static_cast<int>(encoder->fields_) != schema.fields_size() || static_cast<int>(encoder->dense_width_) != schema.dense_size()) {
-    return absl::InternalError(absl::StrCat("schema: ", schema.fields_size(), " fields and ", schema.dense_size(), " dense inputs are named, but its ",
-                                            "columns make ", encoder->fields_, " and ", encoder->dense_width_));
+    return absl::InternalError(absl::StrCat("schema: ", schema.fields_size(), " fields and ", schema.dense_size(),
+                                            " dense inputs are named, but its columns make ", encoder->fields_, " and ", encoder->dense_width_));
   }
   for (const std::string& name : plan.job().data().keep()) {
     if (ColumnOf(schema, name) == encoder->columns_) {
@@ -164,7 +164,8 @@ bool RowEncoder::EncodeNumeric(const Numeric& numeric, std::string_view cell, ui
 }
 
 std::string RowEncoder::NotANumber(const Numeric& numeric, std::string_view cell) const {
-  const std::string missing = absl::StrJoin(missing_, ", ", [](std::string* out, const std::string& text) { absl::StrAppend(out, "\"", text, "\""); });
+  const std::string missing =
+      absl::StrJoin(missing_, ", ", [](std::string* out, const std::string& text) { absl::StrAppend(out, "\"", text, "\""); });
   return absl::StrCat("column \"", numeric.name, "\": expected a number or a missing value (", missing, "), found \"", std::string(cell),
                       "\"; is the column categorical?");
 }

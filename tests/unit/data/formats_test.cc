@@ -40,7 +40,8 @@ TEST(CriteoTest, CategoricalsComeFirstThenBucketAndScaledOfEachNumeric) {
 
 TEST(CriteoTest, MissingIsATokenOfItsOwnInEachField) {
   TestFolder folder;
-  const absl::StatusOr<Rows> rows = ReadAll(CriteoPlan(), {folder.Write("rows", CriteoLine("0", "", "") + CriteoLine("1", "", "") + CriteoLine("0", "0", "0"))});
+  const std::string text = CriteoLine("0", "", "") + CriteoLine("1", "", "") + CriteoLine("0", "0", "0");
+  const absl::StatusOr<Rows> rows = ReadAll(CriteoPlan(), {folder.Write("rows", text)});
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_EQ(rows->ids[0], TokenHasher("C1").MissingId());
   EXPECT_EQ(rows->ids[26], TokenHasher("I1").MissingId());
@@ -105,7 +106,8 @@ TEST(CsvTest, QuotesBlanksAndMissingSpellings) {
   ASSERT_TRUE(rows.ok()) << rows.status();
   const TokenHasher a("a");
   const TokenHasher b("b");
-  EXPECT_EQ(rows->ids, (std::vector<uint64_t>{a.Id("x"), b.Id("x"), a.MissingId(), b.MissingId(), a.Id("a,\"b\""), b.Id(" x"), a.Id("5\" disc"), b.MissingId()}));
+  EXPECT_EQ(rows->ids, (std::vector<uint64_t>{a.Id("x"), b.Id("x"), a.MissingId(), b.MissingId(), a.Id("a,\"b\""), b.Id(" x"),
+                                              a.Id("5\" disc"), b.MissingId()}));
   EXPECT_TRUE(rows->scales.empty());
 }
 
@@ -177,11 +179,13 @@ TEST(CsvTest, DenseColumnsAreStandardised) {
 
 TEST(LibsvmTest, IndicesFallIntoFieldsAndValuesScale) {
   TestFolder folder;
-  const absl::StatusOr<Rows> rows = ReadAll(LibsvmPlan({10, 100, 101}), {folder.Write("rows", "+1 3:1 12:0.5 9:2 5000000000:1 010:1 \n-1\n0 1:1\n")});
+  const std::string text = "+1 3:1 12:0.5 9:2 5000000000:1 010:1 \n-1\n0 1:1\n";
+  const absl::StatusOr<Rows> rows = ReadAll(LibsvmPlan({10, 100, 101}), {folder.Write("rows", text)});
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_EQ(rows->labels, (std::vector<float>{1, 0, 0}));
   const TokenHasher index("index");
-  EXPECT_EQ(rows->ids, (std::vector<uint64_t>{index.Id("3"), index.Id("9"), index.Id("12"), index.Id("10"), index.Id("5000000000"), index.Id("1")}));
+  EXPECT_EQ(rows->ids, (std::vector<uint64_t>{index.Id("3"), index.Id("9"), index.Id("12"), index.Id("10"), index.Id("5000000000"),
+                                              index.Id("1")}));
   EXPECT_EQ(rows->scales, (std::vector<float>{1, 2, 0.5f, 1, 1, 1}));
   EXPECT_EQ(rows->offsets, (std::vector<uint32_t>{0, 2, 4, 5, 5, 5, 5, 6, 6, 6}));
 }

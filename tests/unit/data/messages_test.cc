@@ -51,11 +51,13 @@ std::string CsvError(const std::string& bytes, const std::string& separator = ",
 
 TEST(CsvMessages, Headers) {
   EXPECT_EQ(CsvError("age;job;y\n58;manager;no\n"),
-            "bank.csv:1: there is no column \"age\" (a feature of the job) among 1 column: age;job;y (separator ','); is the file semicolon separated?");
+            "bank.csv:1: there is no column \"age\" (a feature of the job) among 1 column: age;job;y (separator ','); "
+            "is the file semicolon separated?");
   EXPECT_EQ(CsvError("\"age\";\"job\";\"y\"\n58;\"manager\";\"no\"\n"),
             "bank.csv:1: header: field 1: its closing quote is followed by \";\", not by the separator (','); is the file semicolon separated?");
   EXPECT_EQ(CsvError("age\tjob\ty\n", ";"),
-            "bank.csv:1: there is no column \"age\" (a feature of the job) among 1 column: age\tjob\ty (separator ';'); is the file tab separated?");
+            "bank.csv:1: there is no column \"age\" (a feature of the job) among 1 column: age\tjob\ty (separator ';'); "
+            "is the file tab separated?");
   EXPECT_EQ(CsvError("age,work,y\n58,manager,no\n"),
             "bank.csv:1: there is no column \"job\" (a feature of the job) among 3 columns: age, work, y (separator ',')");
   EXPECT_EQ(CsvError("age,job\n58,manager\n"), "bank.csv:1: there is no column \"y\" (the label) among 2 columns: age, job (separator ',')");

@@ -17,14 +17,16 @@ class SurveyReaderTest : public ::testing::Test {
   std::vector<std::string> Rows(SurveyReader* reader) {
     std::vector<std::string> rows;
     SurveyRow row;
-    for (absl::StatusOr<bool> more = reader->Next(&row); more.ok() ? *more : (rows.push_back(Short(more.status())), false); more = reader->Next(&row)) {
+    for (;;) {
+      const absl::StatusOr<bool> more = reader->Next(&row);
+      if (!more.ok()) rows.push_back(Short(more.status()));
+      if (!more.ok() || !*more) return rows;
       std::string text = std::to_string(static_cast<int>(row.label));
       for (const SurveyCell& cell : row.cells) text += "|" + (cell.missing ? "[" + std::string(cell.text) + "]" : std::string(cell.text));
       for (const SurveyEntry& entry : row.entries) text += " " + std::to_string(entry.index) + ":" + std::to_string(entry.value).substr(0, 3);
       rows.push_back(text);
       bytes_ += row.bytes;
     }
-    return rows;
   }
   std::string Short(const absl::Status& status) {
     std::string message(status.message());
@@ -76,10 +78,12 @@ TEST_F(SurveyReaderTest, CsvErrorsNameThePlace) {
   EXPECT_EQ(Open({"y\n"}).status().message(), "data.labels: name the label's column, for example labels: [{column: clk}]");
   data_.add_labels()->set_column("y");
   EXPECT_EQ(Short(Open({"a;y\n1;1\n"}).status()),
-            "file_0:1: there is no column \"y\" (the label, data.labels[0].column) among 1 column: a;y (separator ','); is the file semicolon separated?");
+            "file_0:1: there is no column \"y\" (the label, data.labels[0].column) among 1 column: a;y "
+            "(separator ','); is the file semicolon separated?");
   const auto reader = Open({"a,y\n1,1\n", "y\n1\n"});
   ASSERT_TRUE(reader.ok());
-  EXPECT_EQ(Rows(reader->get()), (Texts{"1|1|1", "file_1:1: there is no column \"a\" (it is in the first file) among 1 column: y (separator ',')"}));
+  EXPECT_EQ(Rows(reader->get()), (Texts{"1|1|1",
+                                         "file_1:1: there is no column \"a\" (it is in the first file) among 1 column: y (separator ',')"}));
   const auto bad_row = Open({"a,y\n1,1\n1,1,2\n"});
   EXPECT_EQ(Rows(bad_row->get()), (Texts{"1|1|1", "file_0:3: 3 fields, expected 2 (separator ',')"}));
 }
