@@ -5,8 +5,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/mutex.h"
 
 namespace tessera {
 
@@ -26,7 +26,8 @@ class ABSL_LOCKABLE Gate {
 
  private:
   const absl::Duration patience_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
+  CondVar changed_;
   int readers_ ABSL_GUARDED_BY(mutex_) = 0;
   int waiting_ ABSL_GUARDED_BY(mutex_) = 0;         // changes
   const char* holder_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the change inside

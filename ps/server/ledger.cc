@@ -8,7 +8,7 @@ namespace tessera {
 
 absl::StatusOr<PushLedger::Verdict> PushLedger::Begin(const Peer& peer, uint64_t sequence) {
   const std::string name = absl::StrCat("push ", sequence, " of worker ", peer.worker(), " generation ", peer.generation());
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   Entry& entry = entries_[peer.worker()];
   if (peer.generation() < entry.generation) {
     return absl::FailedPreconditionError(absl::StrCat(name, ": generation ", entry.generation, " of this worker has pushed since"));
@@ -25,7 +25,7 @@ absl::StatusOr<PushLedger::Verdict> PushLedger::Begin(const Peer& peer, uint64_t
 }
 
 void PushLedger::Finish(const Peer& peer, [[maybe_unused]] uint64_t sequence) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   Entry& entry = entries_[peer.worker()];
   assert(entry.applying && entry.generation == peer.generation() && sequence == entry.applied + 1);
   ++entry.applied;
@@ -33,7 +33,7 @@ void PushLedger::Finish(const Peer& peer, [[maybe_unused]] uint64_t sequence) {
 }
 
 void PushLedger::Clear() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   entries_.clear();
 }
 

@@ -6,7 +6,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "common/mutex.h"
 #include "proto/parameter_server.pb.h"
 
 namespace tessera {
@@ -32,7 +32,7 @@ class PushLedger {
     uint64_t applied = 0;
     bool applying = false;  // applied + 1
   };
-  absl::Mutex mutex_;
+  Mutex mutex_;
   absl::flat_hash_map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by worker
 };
 

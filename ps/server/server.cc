@@ -267,6 +267,7 @@ absl::Status Server::Impl::SaveHere(const SaveRequest& request, SaveReply* reply
   TESSERA_ASSIGN_OR_RETURN(std::vector<SavedFile> files, state_->Save(request.directory(), step));
   reply->set_step(step);
   reply->set_rows(state_->CountRows());
+  reply->set_content_digest(state_->ContentDigest());
   for (SavedFile& file : files) *reply->add_files() = std::move(file);
   return absl::OkStatus();
 }

@@ -28,6 +28,8 @@ class ShardState {
   const GradientShape& shape() const { return shape_; }
   uint64_t restored_step() const { return restored_step_; }
   uint64_t CountRows() const;
+  // Of everything as of the last save; see SaveReply.content_digest.
+  uint64_t ContentDigest() const { return rows_->ContentDigest() + dense_->ContentDigest(); }
 
   // One update from the gradients of `sources`, in their order. `sources` may be empty: nothing changes.
   absl::Status Apply(absl::Span<const CheckedGradients* const> sources, double sparse_learning_rate, double dense_learning_rate,

@@ -58,14 +58,14 @@ std::string NameOf(const StageRequest& request) {
 }
 
 void SyncSteps::Reset(uint64_t step) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   step_ = step;
   last_.reset();
   staged_.clear();
 }
 
 uint64_t SyncSteps::step() const {
-  absl::ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return step_;
 }
 
@@ -74,7 +74,7 @@ absl::StatusOr<SyncSteps::Standing> SyncSteps::StandingOf(uint64_t step, const D
     return absl::InvalidArgumentError(absl::StrCat("a call of step ", step, " carries the decision of step ", decision.step(),
                                                    "; it must carry that of the step before"));
   }
-  absl::ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (step_ >= step) return absl::AbortedError(absl::StrCat("step over: a call of step ", step, ", this server has applied step ", step_));
   if (step_ + 1 == step) {
     if (last_ != nullptr && !SameUpdate(*last_, decision)) {
@@ -94,7 +94,7 @@ absl::StatusOr<SyncSteps::Standing> SyncSteps::StandingOfCommit(const Decision& 
 }
 
 absl::StatusOr<bool> SyncSteps::IsStaged(const StageRequest& request) const {
-  absl::ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return IsStagedLocked(request);
 }
 
@@ -118,7 +118,7 @@ absl::StatusOr<bool> SyncSteps::IsStagedLocked(const StageRequest& request) cons
 
 absl::Status SyncSteps::Add(StagedPart part) {
   const StageRequest& request = *part.request;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   assert(request.step() == step_ + 1);
   TESSERA_ASSIGN_OR_RETURN(const bool staged, IsStagedLocked(request));
   if (staged) return absl::OkStatus();
@@ -129,13 +129,13 @@ absl::Status SyncSteps::Add(StagedPart part) {
 }
 
 void SyncSteps::Drop(const StageRequest& request) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   staged_.erase({request.share(), request.peer().worker(), request.peer().generation()});
 }
 
 absl::StatusOr<std::vector<const StagedPart*>> SyncSteps::WinnersOf(const Decision& decision) const {
   TESSERA_RETURN_IF_ERROR(CheckDecision(decision));
-  absl::ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   assert(decision.step() == step_ + 1);
   std::vector<const StagedPart*> parts;
   for (const Winner& winner : decision.winners()) {
@@ -152,7 +152,7 @@ absl::StatusOr<std::vector<const StagedPart*>> SyncSteps::WinnersOf(const Decisi
 }
 
 void SyncSteps::Applied(const Decision& decision) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   assert(decision.step() == step_ + 1);
   step_ = decision.step();
   last_ = std::make_unique<Decision>(decision);

@@ -13,7 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "common/mutex.h"
 #include "proto/parameter_server.pb.h"
 #include "ps/server/gradients.h"
 
@@ -62,9 +62,9 @@ class SyncSteps {
     std::vector<std::unique_ptr<StagedPart>> parts;  // null: not here yet
   };
 
-  absl::StatusOr<bool> IsStagedLocked(const StageRequest& request) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> IsStagedLocked(const StageRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   uint64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<Decision> last_ ABSL_GUARDED_BY(mutex_);  // d(a), where it was applied here
   std::map<Key, StagedShare> staged_ ABSL_GUARDED_BY(mutex_);

@@ -62,7 +62,7 @@ std::string DenseStore::NameOf(const Chunk& chunk) const {
 void DenseStore::Read(float* values) {
   pool_->ParallelFor(static_cast<int64_t>(chunks_.size()), [&](int64_t i) {
     Chunk* const chunk = chunks_[i].get();
-    absl::MutexLock lock(&chunk->mutex);
+    MutexLock lock(&chunk->mutex);
     std::memcpy(values + chunk->offset, chunk->values, chunk->place.size * sizeof(float));
   });
 }
@@ -89,7 +89,7 @@ void DenseStore::ApplyChunk(Chunk* chunk, absl::Span<const absl::Span<const floa
     }
     gradient = sum;
   }
-  absl::MutexLock lock(&chunk->mutex);
+  MutexLock lock(&chunk->mutex);
   variables_[chunk->place.variable].optimizer->Apply(factors, static_cast<float>(1 / rule.divisor), gradient,
                                                      absl::MakeSpan(chunk->values + size, chunk->floats - size),
                                                      absl::MakeSpan(chunk->values, size));
@@ -107,7 +107,7 @@ absl::Status DenseStore::Load(const SavedChunk& saved) {
                                             " is no part of this job's variables"));
   }
   Chunk* const chunk = it->get();
-  absl::MutexLock lock(&chunk->mutex);
+  MutexLock lock(&chunk->mutex);
   if (chunk->loaded) return absl::AlreadyExistsError(absl::StrCat(NameOf(*chunk), " is there twice"));
   if (saved.size != chunk->place.size || saved.floats.size() != chunk->floats) {
     return absl::InvalidArgumentError(absl::StrCat(NameOf(*chunk), " has ", saved.size, " values and ", saved.floats.size(),
@@ -123,16 +123,16 @@ absl::Status DenseStore::Load(const SavedChunk& saved) {
 
 absl::Status DenseStore::CheckAllLoaded() const {
   for (const std::unique_ptr<Chunk>& chunk : chunks_) {
-    absl::MutexLock lock(&chunk->mutex);
+    MutexLock lock(&chunk->mutex);
     if (!chunk->loaded) return absl::DataLossError(absl::StrCat(NameOf(*chunk), " is missing"));
   }
   return absl::OkStatus();
 }
 
 absl::Status DenseStore::WriteBack(StateDb* db) {
-  std::string value;
+  std::string key, value;
   for (const std::unique_ptr<Chunk>& chunk : chunks_) {
-    absl::MutexLock lock(&chunk->mutex);
+    MutexLock lock(&chunk->mutex);
     if (!chunk->dirty) continue;
     SavedChunk saved;
     saved.variable = chunk->place.variable;
@@ -142,18 +142,28 @@ absl::Status DenseStore::WriteBack(StateDb* db) {
     saved.last_step = chunk->last_step;
     saved.size = chunk->place.size;
     saved.floats = absl::MakeSpan(chunk->values, chunk->floats);
-    if (absl::Status status = EncodeChunk(saved, &value); !status.ok()) {
+    if (absl::Status status = EncodeChunk(saved, &key, &value); !status.ok()) {
       return absl::Status(status.code(), absl::StrCat("variable ", variables_[chunk->place.variable].name, ": ", status.message()));
     }
-    TESSERA_RETURN_IF_ERROR(db->Put(ChunkKey(saved), value));
+    TESSERA_RETURN_IF_ERROR(db->Put(key, value));
+    chunk->digest = ContentHash(key, saved.floats);
     chunk->dirty = false;
   }
   return absl::OkStatus();
 }
 
+uint64_t DenseStore::ContentDigest() const {
+  uint64_t digest = 0;
+  for (const std::unique_ptr<Chunk>& chunk : chunks_) {
+    MutexLock lock(&chunk->mutex);
+    digest += chunk->digest;
+  }
+  return digest;
+}
+
 void DenseStore::ForgetWritten() {
   for (const std::unique_ptr<Chunk>& chunk : chunks_) {
-    absl::MutexLock lock(&chunk->mutex);
+    MutexLock lock(&chunk->mutex);
     chunk->dirty = true;
   }
 }

@@ -7,8 +7,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "common/mutex.h"
 #include "common/partition.h"
 #include "common/thread_pool.h"
 #include "proto/plan.pb.h"
@@ -45,6 +45,7 @@ class DenseStore {
   // As in RowStore.
   absl::Status WriteBack(StateDb* db);
   void ForgetWritten();
+  uint64_t ContentDigest() const;
 
  private:
   struct Variable {
@@ -58,9 +59,10 @@ class DenseStore {
     size_t offset = 0;    // of its values among all values
     float* values = nullptr;
     size_t floats = 0;    // values and state
-    absl::Mutex mutex;
+    Mutex mutex;
     uint64_t lsn ABSL_GUARDED_BY(mutex) = 0;
     uint64_t last_step ABSL_GUARDED_BY(mutex) = 0;
+    uint64_t digest ABSL_GUARDED_BY(mutex) = 0;  // as last written back
     bool dirty ABSL_GUARDED_BY(mutex) = true;
     bool loaded ABSL_GUARDED_BY(mutex) = false;
   };

@@ -87,7 +87,7 @@ void MemoryRowStore::ReadPartition(uint32_t p, const PartitionedIds& grouped, ab
   const size_t dim = layout_->dim();
   uint64_t hashes[kAhead];
   MemoryRow* rows[kAhead];
-  absl::ReaderMutexLock lock(&partition.mutex);
+  ReaderMutexLock lock(&partition.mutex);
   const uint32_t end = grouped.begin(p + 1);
   for (uint32_t begin = grouped.begin(p); begin < end; begin += kAhead) {
     const uint32_t count = std::min<uint32_t>(kAhead, end - begin);
@@ -146,7 +146,7 @@ void MemoryRowStore::ApplyPartition(uint32_t p, absl::Span<const RowGradients> s
   Partition& partition = partitions_[p];
   const size_t dim = layout_->dim();
   const size_t row_bytes = slabs_.row_bytes();
-  absl::MutexLock lock(&partition.mutex);
+  WriterMutexLock lock(&partition.mutex);
   for (const RowGradients& source : sources) AddSource(partition, p, source, &sums);
   for (size_t i = 0; i < sums.rows.size(); ++i) {
     if (i + 16 < sums.rows.size()) Prefetch(RowAt(sums.rows[i + 16]), row_bytes);
@@ -205,7 +205,7 @@ absl::Status MemoryRowStore::Load(const SavedRow& row) {
   }
   const uint64_t hash = Mix64(row.id);
   Partition& partition = partitions_[PartitionOf(row.id)];
-  absl::MutexLock lock(&partition.mutex);
+  WriterMutexLock lock(&partition.mutex);
   if (Find(partition, row.id, hash) != RowIndex::kNone) {
     return absl::AlreadyExistsError(absl::StrCat("row ", row.id, " of table ", layout_->table(), " is there twice"));
   }
@@ -218,14 +218,18 @@ absl::Status MemoryRowStore::Load(const SavedRow& row) {
 }
 
 absl::Status MemoryRowStore::WriteBack(StateDb* db) {
-  std::string value;
+  std::string key, value;
   for (uint32_t p = 0; p < kPartitions; ++p) {
     Partition& partition = partitions_[p];
-    absl::MutexLock lock(&partition.mutex);
+    WriterMutexLock lock(&partition.mutex);
     for (uint32_t number : partition.dirty) {
       MemoryRow* const row = RowAt(number);
-      TESSERA_RETURN_IF_ERROR(EncodeRow({row->id, row->header, absl::MakeSpan(row->floats(), layout_->floats())}, &value));
-      TESSERA_RETURN_IF_ERROR(db->Put(RowKey(row->id), value));
+      const SavedRow saved = {row->id, row->header, absl::MakeSpan(row->floats(), layout_->floats())};
+      TESSERA_RETURN_IF_ERROR(EncodeRow(saved, &key, &value));
+      TESSERA_RETURN_IF_ERROR(db->Put(key, value));
+      const uint64_t digest = ContentHash(key, saved.floats);
+      partition.digest += digest - row->digest;
+      row->digest = digest;
     }
     for (uint32_t number : partition.dirty) RowAt(number)->dirty = 0;
     partition.dirty.clear();
@@ -236,7 +240,7 @@ absl::Status MemoryRowStore::WriteBack(StateDb* db) {
 void MemoryRowStore::ForgetWritten() {
   for (uint32_t p = 0; p < kPartitions; ++p) {
     Partition& partition = partitions_[p];
-    absl::MutexLock lock(&partition.mutex);
+    WriterMutexLock lock(&partition.mutex);
     partition.index.ForEach([&](uint32_t row) ABSL_NO_THREAD_SAFETY_ANALYSIS { MarkDirty(partition, row); });
   }
 }
@@ -244,16 +248,25 @@ void MemoryRowStore::ForgetWritten() {
 PartitionCounts MemoryRowStore::CountRows() const {
   PartitionCounts counts;
   for (uint32_t p = 0; p < kPartitions; ++p) {
-    absl::MutexLock lock(&partitions_[p].mutex);
+    ReaderMutexLock lock(&partitions_[p].mutex);
     counts[p] = partitions_[p].index.size();
   }
   return counts;
 }
 
+uint64_t MemoryRowStore::ContentDigest() const {
+  uint64_t digest = 0;
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    ReaderMutexLock lock(&partitions_[p].mutex);
+    digest += partitions_[p].digest;
+  }
+  return digest;
+}
+
 uint64_t MemoryRowStore::MemoryBytes() const {
   uint64_t bytes = 0;
   for (uint32_t p = 0; p < kPartitions; ++p) {
-    absl::MutexLock lock(&partitions_[p].mutex);
+    ReaderMutexLock lock(&partitions_[p].mutex);
     bytes += partitions_[p].index.bytes() + partitions_[p].index.size() * slabs_.row_bytes();
   }
   return bytes;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "common/mutex.h"
 #include "common/thread_pool.h"
 #include "ps/table/row_index.h"
 #include "ps/table/row_slabs.h"
@@ -27,6 +27,7 @@ class MemoryRowStore : public RowStore {
   absl::Status WriteBack(StateDb* db) override;
   void ForgetWritten() override;
   PartitionCounts CountRows() const override;
+  uint64_t ContentDigest() const override;
   uint64_t MemoryBytes() const override;
 
  private:
@@ -36,14 +37,16 @@ class MemoryRowStore : public RowStore {
     RowHeader header;
     uint32_t dirty : 1;
     uint32_t touched : 31;  // within one Apply: index of its gradient sum, plus 1
+    uint64_t digest;        // its part of the partition's
     float* floats() { return reinterpret_cast<float*>(this + 1); }
   };
   struct alignas(64) Partition {
-    mutable absl::Mutex mutex;
+    mutable SharedMutex mutex;
     RowIndex index ABSL_GUARDED_BY(mutex);
     uint32_t next_row ABSL_GUARDED_BY(mutex) = 0;
     uint32_t extent_end ABSL_GUARDED_BY(mutex) = 0;
     std::vector<uint32_t> dirty ABSL_GUARDED_BY(mutex);  // rows that the db does not hold as they are
+    uint64_t digest ABSL_GUARDED_BY(mutex) = 0;
   };
   struct Sums;
 

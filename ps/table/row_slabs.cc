@@ -26,7 +26,7 @@ RowSlabs::RowSlabs(size_t row_bytes) : row_bytes_(row_bytes), shift_(ShiftFor(ro
 }
 
 uint32_t RowSlabs::TakeExtent() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (taken_ + kExtentRows > (1ull << 32)) {
     std::fprintf(stderr, "tessera: a table of one server is full: 2^32 rows; use more servers\n");
     std::abort();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "common/mutex.h"
 #include "ps/table/huge_buffer.h"
 
 namespace tessera {
@@ -34,7 +34,7 @@ class RowSlabs {
   const uint32_t shift_;  // log2 of the rows of a slab
   // As many as there can ever be, so that readers need no lock.
   const std::unique_ptr<std::atomic<char*>[]> slabs_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<HugeBuffer> buffers_ ABSL_GUARDED_BY(mutex_);
   uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // rows
 };

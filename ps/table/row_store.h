@@ -56,6 +56,8 @@ class RowStore {
   virtual void ForgetWritten() = 0;
 
   virtual PartitionCounts CountRows() const = 0;
+  // The sum (modulo 2^64) of ContentHash over all rows as they were last written back.
+  virtual uint64_t ContentDigest() const = 0;
   virtual uint64_t MemoryBytes() const = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "ps/table/shard_format.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -84,13 +85,13 @@ absl::Status TakeFloats(absl::string_view what, const char* begin, const char* e
   return absl::OkStatus();
 }
 
-absl::Status CheckFinite(absl::string_view what, absl::Span<const float> floats) {
-  for (size_t i = 0; i < floats.size(); ++i) {
-    if (!std::isfinite(floats[i])) {
-      return absl::InternalError(absl::StrCat(what, " holds ", floats[i], " at float ", i, " and is not saved; a smaller learning rate helps"));
-    }
-  }
-  return absl::OkStatus();
+bool AllFinite(absl::Span<const float> floats) {
+  return std::all_of(floats.begin(), floats.end(), [](float value) { return std::isfinite(value); });
+}
+
+absl::Status NotFinite(absl::string_view what, absl::Span<const float> floats) {
+  const auto at = std::find_if(floats.begin(), floats.end(), [](float value) { return !std::isfinite(value); });
+  return absl::InternalError(absl::StrCat(what, " holds ", *at, " at float ", at - floats.begin(), " and is not saved; a smaller learning rate helps"));
 }
 
 std::string ChunkName(const SavedChunk& chunk) { return absl::StrCat("chunk ", chunk.number, " of variable ", chunk.variable); }
@@ -104,8 +105,13 @@ std::string ChunkKey(const SavedChunk& chunk) {
 std::string MetaKey() { return MakeKey(RecordKind::kMeta, 0, 0); }
 std::string KeyBound(RecordKind kind, uint32_t partition) { return MakeKey(kind, partition, 0); }
 
-absl::Status EncodeRow(const SavedRow& row, std::string* value) {
-  TESSERA_RETURN_IF_ERROR(CheckFinite(absl::StrCat("row ", row.id), row.floats));
+uint64_t ContentHash(absl::string_view key, absl::Span<const float> floats) {
+  return XXH3_64bits_withSeed(floats.data(), floats.size() * sizeof(float), XXH3_64bits(key.data(), key.size()));
+}
+
+absl::Status EncodeRow(const SavedRow& row, std::string* key, std::string* value) {
+  if (!AllFinite(row.floats)) return NotFinite(absl::StrCat("row ", row.id), row.floats);
+  *key = RowKey(row.id);
   value->clear();
   Append(row.header.lsn, value);
   Append(row.header.last_step, value);
@@ -113,7 +119,7 @@ absl::Status EncodeRow(const SavedRow& row, std::string* value) {
   Append(row.header.show, value);
   Append(row.header.click, value);
   AppendPacked(row.floats, value);
-  AppendChecksum(RowKey(row.id), value);
+  AppendChecksum(*key, value);
   return absl::OkStatus();
 }
 
@@ -136,14 +142,15 @@ absl::Status DecodeRow(absl::string_view key, absl::string_view value, std::vect
   return absl::OkStatus();
 }
 
-absl::Status EncodeChunk(const SavedChunk& chunk, std::string* value) {
-  TESSERA_RETURN_IF_ERROR(CheckFinite(ChunkName(chunk), chunk.floats));
+absl::Status EncodeChunk(const SavedChunk& chunk, std::string* key, std::string* value) {
+  if (!AllFinite(chunk.floats)) return NotFinite(ChunkName(chunk), chunk.floats);
+  *key = ChunkKey(chunk);
   value->clear();
   Append(chunk.lsn, value);
   Append(chunk.last_step, value);
   Append(chunk.size, value);
   AppendPacked(chunk.floats, value);
-  AppendChecksum(ChunkKey(chunk), value);
+  AppendChecksum(*key, value);
   return absl::OkStatus();
 }
 

@@ -44,9 +44,12 @@ std::string MetaKey();
 std::string KeyBound(RecordKind kind, uint32_t partition);
 
 // Encoding refuses floats that are not finite (INTERNAL, naming row or chunk): they must never reach a checkpoint.
-absl::Status EncodeRow(const SavedRow& row, std::string* value);
-absl::Status EncodeChunk(const SavedChunk& chunk, std::string* value);
+absl::Status EncodeRow(const SavedRow& row, std::string* key, std::string* value);
+absl::Status EncodeChunk(const SavedChunk& chunk, std::string* key, std::string* value);
 std::string EncodeMeta(const ShardMeta& meta);
+
+// What a row or chunk adds to the digest of a state: depends on its key, values and optimiser state, not on when or where it was saved.
+uint64_t ContentHash(absl::string_view key, absl::Span<const float> floats);
 
 // Decoding checks size and checksum: DATA_LOSS says what is wrong with which record. Floats are copied to `floats`, which the result
 // points into.

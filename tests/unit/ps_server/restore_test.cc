@@ -112,6 +112,24 @@ TEST_F(RestoreTest, ARestoredServerSavesEverythingAgain) {
   EXPECT_TRUE(*third.Pull(4, &d3_, WorldIds()) == state_);
 }
 
+TEST_F(RestoreTest, EqualStatesHaveOneDigestHoweverTheyAreSpreadAndSaved) {
+  SaveFrom(2);
+  const uint64_t digest = group_->digest();
+  EXPECT_NE(digest, 0u);
+  ASSERT_TRUE(group_->Save(folder("again")).ok());
+  EXPECT_EQ(group_->digest(), digest);
+  ServerGroup restored(3, folder("state2"));
+  ASSERT_TRUE(restored.Open(folder("saved"), 2).ok());
+  ASSERT_TRUE(restored.Save(folder("resaved")).ok());
+  EXPECT_EQ(restored.digest(), digest);
+  Train(group_.get(), 4, 1, d3_);
+  Train(&restored, 4, 1, d3_);
+  ASSERT_TRUE(group_->Save(folder("later")).ok());
+  ASSERT_TRUE(restored.Save(folder("later3")).ok());
+  EXPECT_NE(group_->digest(), digest);
+  EXPECT_EQ(restored.digest(), group_->digest());
+}
+
 TEST_F(RestoreTest, ASaveMayBeRepeatedButNeverReplacesOtherFiles) {
   SaveFrom(1);
   EXPECT_TRUE(group_->Save(folder("saved")).ok());

@@ -190,16 +190,20 @@ class ServerGroup {
 
   absl::StatusOr<std::vector<SavedFile>> Save(const std::string& checkpoint) {
     std::vector<SavedFile> files;
+    digest_ = 0;
     for (uint32_t s = 0; s < shards(); ++s) {
       SaveRequest request;
       *request.mutable_peer() = MakePeer(s);
       request.set_directory(absl::StrCat(checkpoint, "/shard-", s, "-of-", shards()));
       SaveReply reply;
       if (absl::Status status = servers_[s]->Save(request, &reply); !status.ok()) return status;
+      digest_ += reply.content_digest();
       files.insert(files.end(), reply.files().begin(), reply.files().end());
     }
     return files;
   }
+
+  uint64_t digest() const { return digest_; }  // of the last save, all servers
 
   DescribeServerReply Describe(uint32_t shard) {
     DescribeServerRequest request;
@@ -256,6 +260,7 @@ class ServerGroup {
   uint64_t incarnation_ = 1;
   uint64_t opened_step_ = 0;
   uint64_t opened_rows_ = 0;
+  uint64_t digest_ = 0;
 };
 
 inline Decision Start() {
