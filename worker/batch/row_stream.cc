@@ -70,7 +70,8 @@ class WindowedStream : public RowStream {
 
   absl::Status PositionBeyondData() const {
     return absl::DataLossError(absl::StrCat("the position (block ", resume_.block(), ", row ", resume_.row(), ", offset ", resume_.offset(),
-                                            " of epoch ", epoch_, ") lies beyond the training data: it has changed since the position was saved"));
+                                            " of epoch ", epoch_, ") lies beyond the training data: ",
+                                            "it has changed since the position was saved"));
   }
 
   // Makes blocks_[next_block_], next_row_ the first row after the window, or next_block_ == blocks_.size() where none is.

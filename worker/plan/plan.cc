@@ -75,8 +75,8 @@ class Planner {
       const auto start = ReadFileStart(plan_.train(0), &*splitter);
       if (start.ok()) columns = absl::StrCat(" The columns are ", absl::StrJoin(start->header, ", "), ".");
     }
-    Add("data.labels", absl::StrCat("missing: which column is the label? For example labels: [{column: click, positive: [\"1\"], negative: [\"0\"]}].",
-                                    columns));
+    Add("data.labels", absl::StrCat("missing: which column is the label? For example ",
+                                    "labels: [{column: click, positive: [\"1\"], negative: [\"0\"]}].", columns));
   }
 
   void LookAtColumns() {
@@ -97,8 +97,8 @@ class Planner {
       problems_.push_back(std::string(survey.status().message()));
       return;
     }
-    std::string text = absl::StrCat(KeyPlace(origins_, "features"), ": no rule matches ", unmatched_.size() == 1 ? "the column" : "these columns",
-                                    "; add to features:");
+    std::string text = absl::StrCat(KeyPlace(origins_, "features"), ": no rule matches ",
+                                    unmatched_.size() == 1 ? "this column" : "these columns", "; add to features:");
     for (const int i : unmatched_) {
       const ColumnGuess guess = survey->columns[i].Guess();
       absl::StrAppend(&text, "\n  - {match: [", QuoteText(plan_.schema().columns(i).name()), "], as: ", FeatureKind_Name(guess.kind), "}  # ",
@@ -141,7 +141,9 @@ class Planner {
         if (schema->columns(i).role() == Column::NUMERIC) *schema->mutable_columns(i)->mutable_numeric() = survey->columns[i].Statistics();
       }
       NameModelInputs(schema);
-      if (schema->fields_size() == 0) Add("features", "no column is a feature with an embedding; give at least one column \"as: categorical\" or \"as: numeric\"");
+      if (schema->fields_size() == 0) {
+        Add("features", "no column is a feature with an embedding; make one \"as: categorical\", or \"as: numeric\" and not only dense");
+      }
     }
     plan_.set_click_rate(survey->click_rate);
     plan_.set_rows(EstimateRows(*survey, PlainBytes()));

@@ -11,8 +11,9 @@ namespace tessera {
 namespace {
 
 absl::Status NotANumber(const SurveyReader& reader, const std::string& column, const SurveyCell& cell) {
-  return absl::InvalidArgumentError(absl::StrCat(reader.Where(), ": column ", column, ": \"", std::string(cell.text), "\" is not a number; if the column is not a ",
-                                                 "measure give it a rule \"as: categorical\", if this means \"no value\" add it to data.csv.missing"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      reader.Where(), ": column ", column, ": \"", std::string(cell.text), "\" is not a number; ",
+      "if the column is not a measure give it a rule \"as: categorical\", if this means \"no value\" add it to data.csv.missing"));
 }
 
 }  // namespace
