@@ -1,14 +1,16 @@
 #include "common/job/job_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/job/job_draft.h"
 #include "common/job/job_values.h"
+#include "common/job/utf8.h"
 #include "common/job/validate.h"
 #include "common/job/yaml_reader.h"
+#include "common/status_macros.h"
 
 namespace tessera {
 namespace {
@@ -70,6 +72,16 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text;
 }
 
+absl::Status CheckText(const std::string& text, const std::string& path) {
+  if (text.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is not a text file; give the path of a job file"));
+  }
+  const size_t bad = FindBadUtf8(text);
+  if (bad == std::string::npos) return absl::OkStatus();
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n');
+  return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": has a byte that is not UTF-8; save the file as UTF-8"));
+}
+
 }  // namespace
 
 absl::StatusOr<JobFile> LoadJob(const std::string& path, const std::vector<std::string>& sets) {
@@ -80,12 +92,13 @@ absl::StatusOr<JobFile> LoadJob(const std::string& path, const std::vector<std::
 
 absl::StatusOr<JobFile> ParseJob(const std::string& text, const std::string& path, const std::vector<std::string>& sets) {
   JobDraft draft(path);
-  if (text.find('\0') != std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is not a text file; give the path of a job file"));
-  }
+  TESSERA_RETURN_IF_ERROR(CheckText(text, path));
   if (!ReadYamlText(text, &draft)) return draft.status();  // nothing behind it would make sense
   MakePathsAbsolute(RealFolder(fs::path(path).parent_path()), &draft.job);
-  for (const std::string& set : sets) ReadYamlAssignment(set, &draft);
+  for (const std::string& set : sets) {
+    if (FindBadUtf8(set) != std::string::npos) return absl::InvalidArgumentError(absl::StrCat("--set: \"", set, "\" is not UTF-8"));
+    ReadYamlAssignment(set, &draft);
+  }
   MakePathsAbsolute(RealFolder("."), &draft.job);
   if (draft.job.name().empty()) NameByFile(path, &draft);
   ValidateJob(&draft);

@@ -1,9 +1,13 @@
 #include "common/job/yaml_reader.h"
 
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <functional>
+#include <sstream>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -155,6 +159,34 @@ bool Reader::ReadValue(const YAML::Node& value, int line, const std::string& pat
   return status.ok();
 }
 
+// Notes where a document begins.
+class BeginOfDocument : public YAML::EventHandler {
+ public:
+  YAML::Mark mark = YAML::Mark::null_mark();
+
+  void OnDocumentStart(const YAML::Mark& begin) override { mark = begin; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// The one document of a text. YAML::Load would pass over what is left behind it, and YAML::LoadAll never ends on a stray bracket.
+YAML::Node LoadOne(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  BeginOfDocument begin;
+  if (parser.HandleNextDocument(begin) && parser) {
+    parser.HandleNextDocument(begin);
+    throw YAML::ParserException(begin.mark, "a second document, or something left over, begins here");
+  }
+  return YAML::Load(text);
+}
+
 absl::Status CatchYaml(const std::function<void()>& read, int* line) {
   try {
     read();
@@ -165,6 +197,27 @@ absl::Status CatchYaml(const std::function<void()>& read, int* line) {
   }
 }
 
+// The value of an assignment. Separators and the like mean nothing in YAML, or something else: for a text they are taken as they stand.
+absl::StatusOr<YAML::Node> LoadAssigned(const std::string& text, const FieldDescriptor* field) {
+  YAML::Node value;
+  int line = 0;
+  const absl::Status status = CatchYaml([&] { value = LoadOne(text); }, &line);
+  const bool one_text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && !field->is_repeated();
+  if (one_text && (!status.ok() || value.IsNull())) return YAML::Node(text);
+  if (!status.ok()) return status;
+  return value;
+}
+
+void AssignField(const std::string& text, const std::string& key, const FieldDescriptor* field, Message* message, JobDraft* draft) {
+  const absl::StatusOr<YAML::Node> value = LoadAssigned(text, field);
+  if (!value.ok()) return draft->RefuseAt(kSetLine, key, absl::StrCat(value.status().message(), "; put the value in quotes"));
+  draft->Forget(key);
+  message->GetReflection()->ClearField(message, field);
+  int line = 0;
+  const absl::Status status = CatchYaml([&] { Reader(draft, kSetLine).ReadField(*value, kSetLine, key, field, message); }, &line);
+  if (!status.ok()) draft->RefuseAt(kSetLine, key, std::string(status.message()));
+}
+
 }  // namespace
 
 bool ReadYamlText(const std::string& text, JobDraft* draft) {
@@ -172,14 +225,13 @@ bool ReadYamlText(const std::string& text, JobDraft* draft) {
   bool readable = false;
   const absl::Status status = CatchYaml(
       [&] {
-        const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-        if (documents.empty() || documents[0].IsNull()) return draft->RefuseAt(0, "", "is empty; a job needs at least data: {format, train: {files}}");
-        if (documents.size() > 1) return draft->RefuseAt(documents[1].Mark().line + 1, "", "a second document begins; a file describes one job");
-        if (!documents[0].IsMap()) {
-          return draft->RefuseAt(1, "", absl::StrCat("wanted keys such as \"data:\", found ", Shown(documents[0]), "; is this a job file?"));
+        const YAML::Node document = LoadOne(text);
+        if (document.IsNull()) return draft->RefuseAt(0, "", "is empty; a job needs at least data: {format, train: {files}}");
+        if (!document.IsMap()) {
+          return draft->RefuseAt(1, "", absl::StrCat("wanted keys such as \"data:\", found ", Shown(document), "; is this a job file?"));
         }
         readable = true;
-        Reader(draft, 0).ReadMessage(documents[0], "", &draft->job);
+        Reader(draft, 0).ReadMessage(document, "", &draft->job);
       },
       &line);
   if (!status.ok()) draft->RefuseAt(line, "", absl::StrCat(status.message(), "; look for indentation, quotes and brackets here or just above"));
@@ -209,23 +261,8 @@ void ReadYamlAssignment(const std::string& assignment, JobDraft* draft) {
     // Another kind of a choice replaces the one there was.
     const auto* const choice = field->real_containing_oneof();
     if (choice != nullptr && !message->GetReflection()->HasField(*message, field)) draft->Forget(std::string(ParentKey(path)));
-    if (i + 1 < names.size()) {
-      message = message->GetReflection()->MutableMessage(message, field);
-      continue;
-    }
-    int line = 0;
-    const absl::Status status = CatchYaml(
-        [&] {
-          YAML::Node value = YAML::Load(parts.second);
-          // Separators and the like mean nothing in YAML; for a text they are meant as they stand.
-          const bool text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && !field->is_repeated();
-          if (value.IsNull() && text) value = YAML::Node(parts.second);
-          draft->Forget(key);
-          message->GetReflection()->ClearField(message, field);
-          Reader(draft, kSetLine).ReadField(value, kSetLine, key, field, message);
-        },
-        &line);
-    if (!status.ok()) draft->RefuseAt(kSetLine, key, absl::StrCat(status.message(), "; put the value in quotes"));
+    if (i + 1 == names.size()) return AssignField(parts.second, key, field, message, draft);
+    message = message->GetReflection()->MutableMessage(message, field);
   }
 }
 

@@ -141,6 +141,16 @@ TEST(ParseJobTest, ABinaryFileIsRefused) {
   EXPECT_THAT(Refusal(std::string("PK\0\1", 4), {}), HasSubstr("job.yaml: is not a text file"));
 }
 
+TEST(ParseJobTest, AByteOfAnotherEncodingIsRefusedWithItsLine) {
+  EXPECT_EQ(Refusal("seed: 1\nname: \xe4\n", {}), "job.yaml:2: has a byte that is not UTF-8; save the file as UTF-8");
+  EXPECT_THAT(Refusal(kSmall, {"name=\xff"}), HasSubstr("is not UTF-8"));
+}
+
+TEST(ParseJobTest, WhatIsLeftBehindTheDocumentIsNotPassedOver) {
+  EXPECT_THAT(Refusal(absl::StrCat(kSmall, "...\nseed: 3\n"), {}), HasSubstr("job.yaml:3: not valid YAML: a second document, or something left over, begins here"));
+  EXPECT_THAT(Refusal(kSmall, {"model.hidden=[8]]"}), HasSubstr("--set: model.hidden: not valid YAML"));
+}
+
 // ---- --set
 
 TEST(SetTest, ReplacesAValueOfTheFile) {
