@@ -75,6 +75,16 @@ void Activate(const Activation& activation, Tensor y, int64_t begin, int64_t end
   }
 }
 
+// d = d * scale where the ReLU's output is positive, else 0; sums += d.
+void CarryThroughRelu(const float* output, float scale, int64_t cols, float* d, float* sums) {
+#pragma omp simd
+  for (int64_t j = 0; j < cols; ++j) {
+    const float carried = output[j] > 0 ? d[j] * scale : 0.0f;
+    d[j] = carried;
+    sums[j] += carried;
+  }
+}
+
 // w [in, out] -> [out, in], in blocks that fit the first cache.
 void Transpose(ThreadPool* pool, ConstTensor w, float* out) {
   constexpr int64_t kBlock = 32;
@@ -112,13 +122,7 @@ void CpuLinearBackwardInput(Workspace* work, ConstTensor dy, ConstTensor w, cons
     float* const sums = parts + piece * dx.cols;
     std::fill(sums, sums + dx.cols, 0.0f);
     for (int64_t i = begin; i < end; ++i) {
-      const float* out = output.data + i * output.stride;
-      float* d = dx.data + i * dx.stride;
-#pragma omp simd
-      for (int64_t j = 0; j < dx.cols; ++j) {
-        d[j] = out[j] > 0 ? d[j] * activation.scale : 0.0f;
-        sums[j] += d[j];
-      }
+      CarryThroughRelu(output.data + i * output.stride, activation.scale, dx.cols, dx.data + i * dx.stride, sums);
     }
   });
   if (!output.empty()) AddParts(work->pool(), parts, PieceCount(dx.rows, kPanelRows), dx.cols, activation.column_sums.data);
