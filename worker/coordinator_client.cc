@@ -14,24 +14,25 @@ using Stub = CoordinatorService::Stub;
 class CoordinatorClient : public CoordinatorApi {
  public:
   explicit CoordinatorClient(const std::string& address)
-      : peer_(absl::StrCat("coordinator at ", address)), stub_(CoordinatorService::NewStub(MakeChannel(address))) {}
+      : peer_(absl::StrCat("coordinator at ", address)), channel_(MakeChannel(address)), stub_(CoordinatorService::NewStub(channel_)) {}
 
   absl::Status Join(const JoinRequest& request, JoinReply* reply) override {
-    return UnaryCall(stub_.get(), &Stub::Join, kCallMs, peer_, request, reply);
+    return UnaryCall(channel_.get(), stub_.get(), &Stub::Join, kCallMs, peer_, request, reply);
   }
   // Late is useless: the next one is due.
   absl::Status Heartbeat(const HeartbeatRequest& request, HeartbeatReply* reply) override {
-    return UnaryCall(stub_.get(), &Stub::Heartbeat, kHeartbeatMs, peer_, request, reply);
+    return UnaryCall(channel_.get(), stub_.get(), &Stub::Heartbeat, kHeartbeatMs, peer_, request, reply);
   }
   absl::Status Done(const DoneRequest& request, Instruction* reply) override {
-    return UnaryCall(stub_.get(), &Stub::Done, kCallMs, peer_, request, reply);
+    return UnaryCall(channel_.get(), stub_.get(), &Stub::Done, kCallMs, peer_, request, reply);
   }
   absl::Status DescribeJob(const DescribeJobRequest& request, Report* reply) override {
-    return UnaryCall(stub_.get(), &Stub::DescribeJob, kCallMs, peer_, request, reply);
+    return UnaryCall(channel_.get(), stub_.get(), &Stub::DescribeJob, kCallMs, peer_, request, reply);
   }
 
  private:
   const std::string peer_;
+  const std::shared_ptr<grpc::ChannelInterface> channel_;
   const std::unique_ptr<Stub> stub_;
 };
 

@@ -12,7 +12,7 @@ inline constexpr int kKeepaliveTimeoutMs = 20000;
 inline constexpr int kKeepaliveMinMs = 10000;
 static_assert(kKeepaliveMinMs * 2 < kKeepaliveMs);
 
-// The library's own lines on stderr say nothing that our errors do not. Idempotent, thread-safe.
+// The library's own lines on stderr say nothing that our errors do not. They are kept where GRPC_VERBOSITY is set. Idempotent, thread-safe.
 void QuietGrpc();
 
 }  // namespace tessera

@@ -14,7 +14,7 @@ using Stub = ParameterServerService::Stub;
 class ParameterServerClient : public ParameterServerApi {
  public:
   ParameterServerClient(uint32_t shard, const std::string& address)
-      : peer_(absl::StrCat("server ", shard, " at ", address)), stub_(ParameterServerService::NewStub(MakeChannel(address))) {}
+      : peer_(absl::StrCat("server ", shard, " at ", address)), channel_(MakeChannel(address)), stub_(ParameterServerService::NewStub(channel_)) {}
 
   // Loading and saving a shard may take long.
   absl::Status Open(const OpenRequest& request, OpenReply* reply) override { return Call(&Stub::Open, kSaveMs, request, reply); }
@@ -31,10 +31,11 @@ class ParameterServerClient : public ParameterServerApi {
   template <class Request, class Reply>
   absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*), int64_t deadline_ms, const Request& request,
                     Reply* reply) {
-    return UnaryCall(stub_.get(), method, deadline_ms, peer_, request, reply);
+    return UnaryCall(channel_.get(), stub_.get(), method, deadline_ms, peer_, request, reply);
   }
 
   const std::string peer_;
+  const std::shared_ptr<grpc::ChannelInterface> channel_;
   const std::unique_ptr<Stub> stub_;
 };
 
