@@ -11,5 +11,6 @@ void AddJob(CommandLine* line);
 void AddEvaluate(CommandLine* line);
 void AddPredict(CommandLine* line);
 void AddData(CommandLine* line);
+void AddBench(CommandLine* line);
 
 }  // namespace tessera

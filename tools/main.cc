@@ -10,5 +10,6 @@ int main(int argc, char** argv) {
   tessera::AddEvaluate(&line);
   tessera::AddPredict(&line);
   tessera::AddData(&line);
+  tessera::AddBench(&line);
   return line.Run(argc, argv);
 }
