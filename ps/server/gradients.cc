@@ -60,6 +60,23 @@ absl::Status WrongSize(const std::string& sender, absl::string_view what, size_t
 
 }  // namespace
 
+absl::Status CheckWorker(const Peer& peer, const std::string& sender) {
+  if (peer.worker() > 0 && peer.generation() > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(sender, ": worker and generation count from 1"));
+}
+
+absl::Status CheckPush(const PushRequest& request, const std::string& sender) {
+  TESSERA_RETURN_IF_ERROR(CheckWorker(request.peer(), sender));
+  if (request.optimizer_step() == 0) return absl::InvalidArgumentError(absl::StrCat(sender, ": optimizer_step is 0, counts from 1"));
+  if (!std::isfinite(request.divisor()) || request.divisor() <= 0) {
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": divisor is ", request.divisor(), ", must be above 0"));
+  }
+  if (!std::isfinite(request.sparse_learning_rate()) || !std::isfinite(request.dense_learning_rate())) {
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": learning rates must be finite"));
+  }
+  return absl::OkStatus();
+}
+
 void CheckedGradients::ViewOf(const Gradients& gradients) {
   ids = PackedView<uint64_t>(gradients.ids(), "gradients.ids").value();
   values = PackedView<float>(gradients.values(), "gradients.values").value();

@@ -37,6 +37,11 @@ struct CheckedGradients {
   void ViewOf(const Gradients& gradients);
 };
 
+// Worker and generation count from 1.
+absl::Status CheckWorker(const Peer& peer, const std::string& sender);
+// All of a push but its gradients: rates, divisor, step.
+absl::Status CheckPush(const PushRequest& request, const std::string& sender);
+
 // INVALID_ARGUMENT names `sender` ("stage of share 2 by worker 1 generation 1") and what is wrong: sizes, an id of another server, or a
 // value that is not finite, with its id.
 absl::StatusOr<CheckedGradients> CheckGradients(const Gradients& gradients, const GradientShape& shape, DensePart dense,

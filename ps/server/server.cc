@@ -1,7 +1,7 @@
 #include "ps/server/server.h"
 
+#include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -25,23 +25,6 @@ namespace {
 // Half a call's deadline, so that the caller hears what the server is busy with.
 constexpr absl::Duration kGatePatience = absl::Milliseconds(kCallMs / 2);
 
-absl::Status CheckWorker(const Peer& peer, const std::string& sender) {
-  if (peer.worker() > 0 && peer.generation() > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(sender, ": worker and generation count from 1"));
-}
-
-absl::Status CheckPush(const PushRequest& request, const std::string& sender) {
-  TESSERA_RETURN_IF_ERROR(CheckWorker(request.peer(), sender));
-  if (request.optimizer_step() == 0) return absl::InvalidArgumentError(absl::StrCat(sender, ": optimizer_step is 0, counts from 1"));
-  if (!std::isfinite(request.divisor()) || request.divisor() <= 0) {
-    return absl::InvalidArgumentError(absl::StrCat(sender, ": divisor is ", request.divisor(), ", must be above 0"));
-  }
-  if (!std::isfinite(request.sparse_learning_rate()) || !std::isfinite(request.dense_learning_rate())) {
-    return absl::InvalidArgumentError(absl::StrCat(sender, ": learning rates must be finite"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 // Every call is let in by the gate: reads, stages and pushes together, whatever changes the version of the whole server (Open, a commit,
@@ -55,75 +38,75 @@ class Server::Impl {
   }
 
   absl::Status Open(const OpenRequest& request, OpenReply* reply) {
-    return Alone("opening", [&] { return OpenHere(request, reply); });
-  }
-  absl::Status Pull(const PullRequest& request, PullReply* reply) {
-    return AtStep(request.peer(), request.decision(), [&](bool* commit_first) { return PullHere(request, reply, commit_first); });
-  }
-  absl::Status Stage(const StageRequest& request, StageRequest* owned) {
-    return AtStep(request.peer(), request.decision(), [&](bool* commit_first) { return StageHere(request, owned, commit_first); });
-  }
-  absl::Status Commit(const CommitRequest& request, CommitReply* reply) {
-    return Alone("a commit", [&] {
-      TESSERA_RETURN_IF_ERROR(CommitHere(request.peer(), request.decision()));
-      reply->set_step(StepHere());
-      return absl::OkStatus();
-    });
-  }
-  absl::Status Save(const SaveRequest& request, SaveReply* reply) {
-    return Alone("a save", [&] { return SaveHere(request, reply); });
-  }
-  absl::Status Push(const PushRequest& request, PushReply* reply) {
-    return Together([&] { return PushHere(request, reply); });
-  }
-  absl::Status Describe(const DescribeServerRequest& request, DescribeServerReply* reply) {
-    return Together([&] { return DescribeHere(request, reply); });
-  }
-
- private:
-  template <class Body>
-  absl::Status Alone(const char* what, Body body) {
-    if (!gate_.EnterExclusive(what)) return gate_.Busy();
-    absl::Status status = body();
+    if (!gate_.EnterExclusive("opening")) return gate_.Busy();
+    absl::Status status = OpenHere(request, reply);
     gate_.LeaveExclusive();
     return status;
   }
-  template <class Body>
-  absl::Status Together(Body body) {
+  // A call of step t finds the server at t-1, or one step behind: then d(t-1) is committed and the call comes again.
+  absl::Status Pull(const PullRequest& request, PullReply* reply) {
+    for (;;) {
+      bool commit_first = false;
+      if (!gate_.EnterShared()) return gate_.Busy();
+      const absl::Status status = PullHere(request, reply, &commit_first);
+      gate_.LeaveShared();
+      if (!commit_first) return status;
+      TESSERA_RETURN_IF_ERROR(Commit(request.peer(), request.decision(), nullptr));
+    }
+  }
+  absl::Status Stage(const StageRequest& request) {
+    for (;;) {
+      bool commit_first = false;
+      if (!gate_.EnterShared()) return gate_.Busy();
+      const absl::Status status = StageHere(request, &commit_first);
+      gate_.LeaveShared();
+      if (!commit_first) return status;
+      TESSERA_RETURN_IF_ERROR(Commit(request.peer(), request.decision(), nullptr));
+    }
+  }
+  absl::Status Commit(const Peer& peer, const Decision& decision, CommitReply* reply) {
+    if (!gate_.EnterExclusive("a commit")) return gate_.Busy();
+    absl::Status status = CommitHere(peer, decision);
+    if (reply != nullptr) reply->set_step(StepHere());
+    gate_.LeaveExclusive();
+    return status;
+  }
+  absl::Status Save(const SaveRequest& request, SaveReply* reply) {
+    if (!gate_.EnterExclusive("a save")) return gate_.Busy();
+    absl::Status status = SaveHere(request, reply);
+    gate_.LeaveExclusive();
+    return status;
+  }
+  absl::Status Push(const PushRequest& request, PushReply* reply) {
     if (!gate_.EnterShared()) return gate_.Busy();
-    absl::Status status = body();
+    absl::Status status = PushHere(request, reply);
     gate_.LeaveShared();
     return status;
   }
-  // Runs a call of step t; where the server is one step behind, d(t-1) is committed and the call comes again. A commit brings the server
-  // to t-1, so the second round is never asked to commit.
-  template <class Body>
-  absl::Status AtStep(const Peer& peer, const Decision& decision, Body body) {
-    for (;;) {
-      bool commit_first = false;
-      const absl::Status status = Together([&] { return body(&commit_first); });
-      if (!commit_first) return status;
-      TESSERA_RETURN_IF_ERROR(Alone("a commit", [&] { return CommitHere(peer, decision); }));
-    }
+  absl::Status Describe(const DescribeServerRequest& request, DescribeServerReply* reply) {
+    if (!gate_.EnterShared()) return gate_.Busy();
+    absl::Status status = DescribeHere(request, reply);
+    gate_.LeaveShared();
+    return status;
   }
 
-  absl::Status CheckOpen(const Peer& peer) const;
+ private:
+  absl::Status CheckOpen(const Peer& peer) const ABSL_SHARED_LOCKS_REQUIRED(gate_);
   uint64_t StepHere() const { return std::max(steps_.step(), pushed_step_.load()); }
-  absl::Status OpenHere(const OpenRequest& request, OpenReply* reply);
-  absl::Status PullHere(const PullRequest& request, PullReply* reply, bool* commit_first);
-  absl::Status StageHere(const StageRequest& request, StageRequest* owned, bool* commit_first);
-  absl::Status CommitHere(const Peer& peer, const Decision& decision);
-  absl::Status PushHere(const PushRequest& request, PushReply* reply);
-  absl::Status SaveHere(const SaveRequest& request, SaveReply* reply);
-  absl::Status DescribeHere(const DescribeServerRequest& request, DescribeServerReply* reply);
+  absl::Status OpenHere(const OpenRequest& request, OpenReply* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate_);
+  absl::Status CommitHere(const Peer& peer, const Decision& decision) ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate_);
+  absl::Status SaveHere(const SaveRequest& request, SaveReply* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate_);
+  absl::Status PullHere(const PullRequest& request, PullReply* reply, bool* commit_first) ABSL_SHARED_LOCKS_REQUIRED(gate_);
+  absl::Status StageHere(const StageRequest& request, bool* commit_first) ABSL_SHARED_LOCKS_REQUIRED(gate_);
+  absl::Status PushHere(const PushRequest& request, PushReply* reply) ABSL_SHARED_LOCKS_REQUIRED(gate_);
+  absl::Status DescribeHere(const DescribeServerRequest& request, DescribeServerReply* reply) ABSL_SHARED_LOCKS_REQUIRED(gate_);
 
   const ServerOptions options_;
   ThreadPool* const pool_;
   Gate gate_;
-  // Changed only by Open, alone in the gate.
-  Peer own_;
-  OpenRequest opened_;
-  std::unique_ptr<ShardState> state_;  // null: closed
+  Peer own_ ABSL_GUARDED_BY(gate_);
+  OpenRequest opened_ ABSL_GUARDED_BY(gate_);
+  std::unique_ptr<ShardState> state_ ABSL_GUARDED_BY(gate_);  // null: closed
   SyncSteps steps_;
   PushLedger ledger_;
   std::atomic<uint64_t> pushed_step_{0};  // async: the highest optimizer step applied
@@ -190,7 +173,7 @@ absl::Status Server::Impl::PullHere(const PullRequest& request, PullReply* reply
   return absl::OkStatus();
 }
 
-absl::Status Server::Impl::StageHere(const StageRequest& request, StageRequest* owned, bool* commit_first) {
+absl::Status Server::Impl::StageHere(const StageRequest& request, bool* commit_first) {
   TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
   const std::string sender = NameOf(request);
   TESSERA_RETURN_IF_ERROR(CheckWorker(request.peer(), sender));
@@ -206,7 +189,7 @@ absl::Status Server::Impl::StageHere(const StageRequest& request, StageRequest* 
     return checked.status();
   }
   StagedPart part;
-  part.request = owned != nullptr ? std::make_unique<StageRequest>(std::move(*owned)) : std::make_unique<StageRequest>(request);
+  part.request = std::make_unique<StageRequest>(request);
   part.gradients = *std::move(checked);
   part.gradients.ViewOf(part.request->gradients());
   TESSERA_RETURN_IF_ERROR(steps_.Add(std::move(part)));
@@ -293,9 +276,11 @@ Server::~Server() = default;
 
 absl::Status Server::Open(const OpenRequest& request, OpenReply* reply) { return impl_->Open(request, reply); }
 absl::Status Server::Pull(const PullRequest& request, PullReply* reply) { return impl_->Pull(request, reply); }
-absl::Status Server::Stage(const StageRequest& request, StageReply*) { return impl_->Stage(request, nullptr); }
+absl::Status Server::Stage(const StageRequest& request, StageReply*) { return impl_->Stage(request); }
 absl::Status Server::Push(const PushRequest& request, PushReply* reply) { return impl_->Push(request, reply); }
-absl::Status Server::Commit(const CommitRequest& request, CommitReply* reply) { return impl_->Commit(request, reply); }
+absl::Status Server::Commit(const CommitRequest& request, CommitReply* reply) {
+  return impl_->Commit(request.peer(), request.decision(), reply);
+}
 absl::Status Server::Save(const SaveRequest& request, SaveReply* reply) { return impl_->Save(request, reply); }
 absl::Status Server::DescribeServer(const DescribeServerRequest& request, DescribeServerReply* reply) {
   return impl_->Describe(request, reply);
