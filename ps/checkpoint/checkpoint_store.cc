@@ -62,6 +62,21 @@ bool Exists(const std::string& path) {
   return fs::exists(path, error);
 }
 
+// Servers of other machines save too; what they saved has to be seen here.
+absl::Status CheckFiles(const std::string& folder, const Checkpoint& manifest) {
+  for (const SavedFile& file : manifest.files()) {
+    const std::string path = absl::StrCat(folder, "/", file.name());
+    std::error_code error;
+    const uint64_t bytes = fs::file_size(path, error);
+    if (error) {
+      return absl::FailedPreconditionError(absl::StrCat(path, ": a server saved this file, but here it cannot be read (", error.message(),
+                                                        "); checkpoint.directory must be one storage that all servers share"));
+    }
+    if (bytes != file.bytes()) return absl::DataLossError(absl::StrCat(path, ": ", bytes, " bytes, ", file.bytes(), " were saved"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string ShardFolder(uint32_t shard, uint32_t shards) { return absl::StrCat("shard-", shard, "-of-", shards); }
@@ -90,6 +105,7 @@ absl::StatusOr<std::string> CheckpointStore::Begin(uint64_t step, uint64_t incar
 }
 
 absl::StatusOr<std::string> CheckpointStore::Commit(const std::string& folder, const Checkpoint& manifest) {
+  TESSERA_RETURN_IF_ERROR(CheckFiles(folder, manifest));
   TESSERA_RETURN_IF_ERROR(WriteManifest(folder, manifest));
   TESSERA_RETURN_IF_ERROR(SyncTree(folder));
   const std::string final_folder(absl::StripSuffix(folder, kUnfinished));

@@ -32,7 +32,8 @@ class CheckpointStore {
 
   // An empty folder for step `step`; sweeps what earlier, unfinished saves left in the directory. Returns its absolute path.
   absl::StatusOr<std::string> Begin(uint64_t step, uint64_t incarnation);
-  // Writes the manifest into `folder`, renames it to its final name and makes it CURRENT. Returns the final absolute path.
+  // Writes the manifest into `folder`, renames it to its final name and makes it CURRENT. Returns the final absolute path. Fails, and
+  // leaves the folder unfinished, if a file of the manifest is not there in its size (a server saved to a disk that only it sees).
   absl::StatusOr<std::string> Commit(const std::string& folder, const Checkpoint& manifest);
   // Replaces the manifest of a committed checkpoint (final state of the job) and makes it CURRENT.
   absl::Status Update(const std::string& folder, const Checkpoint& manifest);

@@ -31,7 +31,8 @@ class Coordinator : public CoordinatorApi {
   Coordinator(CoordinatorOptions options, Clock* clock);
   ~Coordinator() override;
 
-  // Reads CURRENT and the newest complete checkpoint, if any. Must be called once, before the first Join.
+  // Reads CURRENT and the newest complete checkpoint, if any, and starts the thread that leads the job; patience counts from here. Must be
+  // called once, before the first Join. No call may be inside when the coordinator is destroyed.
   absl::Status Init();
 
   absl::Status Join(const JoinRequest& request, JoinReply* reply) override;
@@ -39,9 +40,11 @@ class Coordinator : public CoordinatorApi {
   absl::Status Done(const DoneRequest& request, Instruction* reply) override;
   absl::Status DescribeJob(const DescribeJobRequest& request, Report* reply) override;
 
-  // A clean end before the job's: saves a checkpoint at the last decided step, then tells everybody to stop. Idempotent.
+  // A clean end before the job's: saves a checkpoint at the next decision, then tells everybody to stop (CANCELLED, "REASON at step 120;
+  // the same command resumes"). Returns at once; the first reason ("interrupted", "the server was stopped") stays.
   absl::Status Interrupt(const std::string& reason);
-  // Until the job is finished or failed, or `timeout` has passed (false).
+  // Until the job is over, well or not, and every live worker was told so (at most a lease is waited for that), or `timeout` has passed
+  // (false).
   bool WaitUntilOver(absl::Duration timeout);
 
  private:

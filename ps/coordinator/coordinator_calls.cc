@@ -261,7 +261,9 @@ void Coordinator::Impl::SetPhase(Phase phase) {
 }
 
 std::string Coordinator::Impl::DescribeAll(const std::vector<Member>& members) const {
-  return absl::StrJoin(members, ", ", [this](std::string* out, Member member) { out->append(members_.Describe(member)); });
+  std::vector<std::string> names;
+  for (const Member& member : members) names.push_back(members_.Describe(member));
+  return absl::StrJoin(names, ", ");
 }
 
 Report Coordinator::Impl::MakeReport() const {

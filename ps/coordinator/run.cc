@@ -177,10 +177,9 @@ absl::Duration Coordinator::Impl::Patience() const {
 }
 
 absl::Status Coordinator::Impl::Interrupted() const {
-  const std::string reason = interrupt_->empty() ? "" : absl::StrCat(" (", *interrupt_, ")");
   const uint64_t step = training_.has_value() ? training_->step() : 0;
   const std::string where = step == 0 ? "before the first step" : absl::StrCat("at step ", step);
-  return absl::CancelledError(absl::StrCat("interrupted ", where, reason, "; the same command resumes"));
+  return absl::CancelledError(absl::StrCat(*interrupt_, " ", where, "; the same command resumes"));
 }
 
 }  // namespace tessera

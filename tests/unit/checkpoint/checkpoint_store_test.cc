@@ -86,6 +86,22 @@ TEST_F(CheckpointStoreTest, ACheckpointIsSeenOnlyOnceItIsCommitted) {
   EXPECT_EQ(newest->manifest.format_version(), kCheckpointFormatVersion);
 }
 
+TEST_F(CheckpointStoreTest, AFileThatAServerSavedElsewhereStopsTheCommit) {
+  CheckpointStore store(directory());
+  const std::string folder = *store.Begin(1, 1);
+  Checkpoint manifest = Manifest(1);
+  manifest.add_files()->set_name("rows");
+  manifest.mutable_files(0)->set_bytes(3);
+  const absl::Status absent = store.Commit(folder, manifest).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(absent));
+  EXPECT_THAT(std::string(absent.message()), AllOf(HasSubstr(folder + "/rows"), HasSubstr("checkpoint.directory")));
+  ASSERT_TRUE(WriteFileDurably(folder + "/rows", "12").ok());
+  EXPECT_TRUE(absl::IsDataLoss(store.Commit(folder, manifest).status()));
+  EXPECT_TRUE(absl::IsNotFound(store.Newest().status()));
+  ASSERT_TRUE(WriteFileDurably(folder + "/rows", "123").ok());
+  EXPECT_TRUE(store.Commit(folder, manifest).ok());
+}
+
 TEST_F(CheckpointStoreTest, BeginSweepsWhatUnfinishedSavesLeft) {
   const std::string kept = Save(1);
   fs::create_directories(directory() + "/step-000000000007.unfinished/shard-0-of-1");

@@ -69,7 +69,7 @@ TEST_F(AsyncJobTest, WithOneWorkerOptimizerStepsCountThePushes) {
 }
 
 TEST_F(AsyncJobTest, AnInterruptedJobGoesOnWithTheBlocksThatAreLeft) {
-  InterruptAt(15, "SIGINT");
+  InterruptAt(15, "interrupted");
   const Report stopped = RunJob(2);
   EXPECT_EQ(stopped.state(), "interrupted");
   EXPECT_LT(stopped.rows(), 600);

@@ -224,10 +224,10 @@ TEST_F(FailuresTest, AnInterruptBeforeTheFirstStepEndsAtOnce) {
   Init();
   ScriptedWorker* worker = AddWorker();
   worker->Join();
-  ASSERT_TRUE(coordinator_->Interrupt("SIGINT").ok());
+  ASSERT_TRUE(coordinator_->Interrupt("interrupted").ok());
   ASSERT_TRUE(Reaches("interrupted"));
   EXPECT_EQ(News(worker).stop().code(), static_cast<int>(absl::StatusCode::kCancelled));
-  EXPECT_EQ(Describe().message(), "interrupted before the first step (SIGINT); the same command resumes");
+  EXPECT_EQ(Describe().message(), "interrupted before the first step; the same command resumes");
 }
 
 TEST_F(FailuresTest, AFreshStartOverOldStateTakesTheNextIncarnation) {

@@ -60,6 +60,7 @@ class FakeServer : public ParameterServerApi {
     saves_.push_back(request);
     SavedFile* file = reply->add_files();
     file->set_name(absl::StrCat(std::filesystem::path(request.directory()).filename().string(), "/step"));
+    file->set_bytes(std::to_string(step_).size());
     reply->set_step(step_);
     reply->set_rows(100);
     reply->set_content_digest(~uint64_t{0});

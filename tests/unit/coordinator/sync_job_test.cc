@@ -233,10 +233,10 @@ TEST_F(SyncJobTest, AResumedRunDecidesAsTheUninterruptedOne) {
   const std::map<uint64_t, std::string> expected = Decisions();
   for (const uint64_t stop_at : {1, 2, 3, 5}) {
     std::filesystem::remove_all(root_);
-    InterruptAt(stop_at, "SIGTERM");
+    InterruptAt(stop_at, "the server was stopped");
     const Report stopped = RunJob(2);
     EXPECT_EQ(stopped.state(), "interrupted");
-    EXPECT_EQ(stopped.message(), absl::StrCat("interrupted at step ", stop_at, " (SIGTERM); the same command resumes"));
+    EXPECT_EQ(stopped.message(), absl::StrCat("the server was stopped at step ", stop_at, "; the same command resumes"));
     EXPECT_EQ(stopped.steps(), stop_at);
     for (const auto& worker : workers_) EXPECT_EQ(worker->last.stop().code(), static_cast<int>(absl::StatusCode::kCancelled));
     EXPECT_EQ(Newest().manifest.step(), stop_at);
@@ -265,7 +265,7 @@ TEST_F(SyncJobTest, AResumedRunDecidesAsTheUninterruptedOne) {
 }
 
 TEST_F(SyncJobTest, AnInterruptDuringAnEvaluationComesAfterIt) {
-  InterruptAt(3, "");
+  InterruptAt(3, "interrupted");
   const Report report = RunJob();
   EXPECT_EQ(report.message(), "interrupted at step 3; the same command resumes");
   EXPECT_EQ(report.evaluations_size(), 1);
