@@ -57,7 +57,10 @@ absl::Status Watch(LocalCluster* cluster, RunWatch* watch, StopSignal* stop, Clo
     if (looked.ok()) answered = clock->Now();
     absl::Status status;
     if (looked.ok() && IsOver(watch->report(), &status)) return status;
-    if (interrupted && !cluster->CoordinatorRunning()) return absl::CancelledError("interrupted");
+    if (interrupted && !cluster->CoordinatorRunning()) {
+      TESSERA_RETURN_IF_ERROR(cluster->CoordinatorEnd());
+      return absl::CancelledError("interrupted; a checkpoint was saved");
+    }
     if (absl::Status health = cluster->Health(); !health.ok() && !interrupted) return AfterLoss(health, watch);
     if (clock->Now() - answered > kAnswerMax) return looked;
     if (interrupted) {
@@ -106,7 +109,10 @@ absl::Status RunCluster(RunFlags flags, Output* output) {
   for (const std::string& path : moved) watch.Tell(absl::StrCat("earlier state moved to ", path));
   watch.Tell(absl::StrCat("started ", flags.servers, " servers and ", flags.workers, " workers; their logs are in ", folder.path()));
   absl::Status status = Watch(&cluster, &watch, &stop, clock);
-  if (const absl::Status stopped = cluster.Stop(); status.ok()) status = stopped;
+  // A job that lost a process cannot come to a common end: the other processes are killed with the cluster, and the last checkpoint counts.
+  if (!absl::IsAborted(status)) {
+    if (const absl::Status stopped = cluster.Stop(); status.ok()) status = stopped;
+  }
   return ReportEnd(status, folder, again, &watch, output);
 }
 

@@ -50,6 +50,8 @@ bool LocalCluster::WorkersRunning() {
   return std::any_of(workers_.begin(), workers_.end(), [](ChildProcess& worker) { return worker.Running(); });
 }
 
+absl::Status LocalCluster::CoordinatorEnd() { return servers_.front().succeeded() ? absl::OkStatus() : EndedEarly(servers_.front()); }
+
 void LocalCluster::Interrupt() { servers_.front().Signal(SIGTERM); }
 
 bool LocalCluster::AllEnded(std::vector<ChildProcess>* children, absl::Duration timeout) {

@@ -22,9 +22,12 @@ class LocalCluster {
   absl::Status Health();
   bool WorkersRunning();
   bool CoordinatorRunning() { return servers_.front().Running(); }
+  // Waits for nothing. OK if it has ended well. REQUIRES: !CoordinatorRunning().
+  absl::Status CoordinatorEnd();
   // Asks the coordinator for a checkpoint and the end of the job.
   void Interrupt();
-  // The orderly end once the job is over: workers leave by themselves, then servers are told to. Those that do not are killed.
+  // The orderly end once the job is over: workers leave by themselves, then servers are told to. An error names who does not; destruction
+  // kills it.
   absl::Status Stop();
 
  private:

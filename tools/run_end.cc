@@ -25,11 +25,13 @@ absl::Status WithAdvice(const absl::Status& status, const RunWatch& watch, const
 
 absl::Status ReportEnd(const absl::Status& status, const RunFolder& folder, const std::string& again, RunWatch* watch, Output* output) {
   const absl::Status advised = WithAdvice(status, *watch, again);
-  if (!advised.ok()) watch->Tell(absl::StrCat("failed: ", status.message()));
-  const std::string json = SummaryJson(watch->report(), advised, folder);
+  watch->Log(advised.ok() ? "finished" : absl::StrCat("failed: ", status.message()));
+  Report report = watch->report();
+  if (!status.ok() && report.code() == 0) report.set_state(absl::IsCancelled(status) ? "interrupted" : "failed");
+  const std::string json = SummaryJson(report, advised, folder);
   folder.Write(folder.SummaryPath(), json);
   output->SetJson(json);
-  if (advised.ok()) output->Text(SummaryText(watch->report(), watch->plan(), folder, again));
+  if (advised.ok()) output->Text(SummaryText(report, watch->plan(), folder, again));
   return advised;
 }
 

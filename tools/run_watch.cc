@@ -39,6 +39,10 @@ absl::Status RunWatch::Look() {
 void RunWatch::Tell(const std::string& line) {
   Erase();
   std::fprintf(stderr, "%s\n", line.c_str());
+  Log(line);
+}
+
+void RunWatch::Log(const std::string& line) {
   log_ << absl::FormatTime("%Y-%m-%d %H:%M:%S ", clock_->Now(), absl::LocalTimeZone()) << line << std::endl;
 }
 

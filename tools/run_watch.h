@@ -21,6 +21,8 @@ class RunWatch {
   absl::Status Look();
   // A line of the caller's own, also into the log.
   void Tell(const std::string& line);
+  // Into the log alone.
+  void Log(const std::string& line);
 
   // As of the last look.
   const Report& report() const { return report_; }
