@@ -88,13 +88,5 @@ TEST(CpuBackendTest, BitsDoNotDependOnWhereMatricesLie) {
   }
 }
 
-TEST(CpuBackendTest, MemoryThatIsNotThereIsAnError) {
-  const auto backend = CpuFactory(1).make();
-  Buffer buffer(backend.get());
-  EXPECT_EQ(buffer.Reserve<float>(int64_t{1} << 60).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(buffer.Reserve<float>(10).ok());
-  EXPECT_TRUE(backend->Finish().ok());
-}
-
 }  // namespace
 }  // namespace tessera

@@ -137,6 +137,21 @@ TEST(DeepFmTest, ABackendWithMemoryOfItsOwnGivesTheSame) {
   }
 }
 
+TEST(DeepFmTest, ADeviceThatIsFullIsAnErrorAndSmallerBatchesStillWork) {
+  ThreadPool pool(1);
+  const auto cpu = MakeCpuBackend(&pool);
+  RemoteBackend remote(cpu.get());
+  const ModelCase large = MakeCase({.rows = 500}), small = MakeCase({.rows = 5});
+  auto model = CtrModel::Create(small.plan, &remote);
+  ModelGradients gradients;
+  std::vector<float> logits;
+  remote.set_allocation_max(4096);
+  EXPECT_EQ((*model)->Train(large.batch, large.values(), kKey, &gradients).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ((*model)->Predict(large.batch, large.values(), &logits).code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE((*model)->Train(small.batch, small.values(), kKey, &gradients).ok());
+  EXPECT_EQ(gradients.dense, Train(small, cpu.get()).dense);
+}
+
 TEST(DeepFmTest, WrongSizesAreRefused) {
   ThreadPool pool(1);
   const auto backend = MakeCpuBackend(&pool);

@@ -2,6 +2,7 @@
 // host memory is missed here, and shows.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 
 #include "worker/compute/backend.h"
@@ -12,7 +13,11 @@ class RemoteBackend : public Backend {
  public:
   explicit RemoteBackend(Backend* cpu) : cpu_(cpu) {}
 
+  // A larger piece of memory is refused.
+  void set_allocation_max(size_t bytes) { allocation_max_ = bytes; }
+
   absl::StatusOr<void*> Allocate(size_t bytes) override {
+    if (bytes > allocation_max_) return absl::ResourceExhaustedError("device memory is full");
     absl::StatusOr<void*> data = cpu_->Allocate(bytes);
     if (data.ok()) std::memset(*data, 0xff, bytes);  // NaN
     return data;
@@ -51,6 +56,7 @@ class RemoteBackend : public Backend {
 
  private:
   Backend* const cpu_;
+  size_t allocation_max_ = SIZE_MAX;
 };
 
 }  // namespace tessera
