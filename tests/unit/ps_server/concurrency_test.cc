@@ -133,8 +133,8 @@ TEST(ConcurrencyTest, NoPushOfManyWorkersIsLostOrAppliedTwice) {
   }
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(group.Pull(0, nullptr, WorldIds()).ok());
   for (std::thread& thread : threads) thread.join();
-  const std::vector<uint64_t> touched = group.RandomShare(0, 1, 1500).ids;
-  for (float value : group.Pull(0, nullptr, touched).value().values) ASSERT_EQ(value, -3.0f * kPushes);
+  const PulledState state = group.Pull(0, nullptr, group.RandomShare(0, 1, 1500).ids).value();
+  for (float value : state.values) ASSERT_EQ(value, -3.0f * kPushes);
   EXPECT_EQ(group.Describe(0).pushes(), 3 * kPushes);
 }
 
