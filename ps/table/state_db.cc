@@ -209,7 +209,7 @@ absl::Status SavedState::ForEach(absl::string_view begin, absl::string_view end,
   const rocksdb::Slice bound(end.data(), end.size());
   rocksdb::ReadOptions options;
   options.iterate_upper_bound = &bound;
-  options.readahead_size = 2u << 20;
+  // No readahead_size: it would be read for every small partition. What is read on end is read ahead by itself, further and further.
   options.fill_cache = false;
   const std::unique_ptr<rocksdb::Iterator> it(impl_->db->NewIterator(options));
   for (it->Seek(rocksdb::Slice(begin.data(), begin.size())); it->Valid(); it->Next()) {
