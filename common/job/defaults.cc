@@ -23,6 +23,9 @@ constexpr double kDenseRateRows = 512;
 constexpr double kDenseRateGrowthMax = 4;
 constexpr double kSparseRate = 0.02;
 constexpr double kSgdRate = 0.1;
+// A part that gives a steady score: some thousand rows.
+constexpr double kSmallHoldout = 0.1;
+constexpr double kHoldout = 0.02;
 constexpr uint64_t kBlocks = 256;
 constexpr uint64_t kBlockBytesMin = 4u << 10;
 constexpr uint64_t kBlockBytesMax = 16u << 20;
@@ -97,10 +100,12 @@ void Filler::FillData() {
          "a window that fits in memory beside the model");
   if (!data.has_block_bytes()) {
     data.mutable_block_bytes()->set_bytes(std::clamp(size_.plain_bytes / kBlocks, kBlockBytesMin, kBlockBytesMax));
-    Note("data.block_bytes", absl::StrCat("training bytes / ", kBlocks, ", within ", FormatByteSize(kBlockBytesMin), " to ", FormatByteSize(kBlockBytesMax)));
+    Note("data.block_bytes",
+         absl::StrCat("training bytes / ", kBlocks, ", within ", FormatByteSize(kBlockBytesMin), " to ", FormatByteSize(kBlockBytesMax)));
   }
   const bool files = data.evaluate().files_size() > 0;
-  Scalar(data.evaluate().has_holdout(), data.mutable_evaluate(), &EvaluateFiles::set_holdout, files ? 0.0 : small_ ? 0.1 : 0.02, "data.evaluate.holdout",
+  const double holdout = files ? 0 : small_ ? kSmallHoldout : kHoldout;
+  Scalar(data.evaluate().has_holdout(), data.mutable_evaluate(), &EvaluateFiles::set_holdout, holdout, "data.evaluate.holdout",
          files ? "data.evaluate.files are given" : absl::StrCat("no evaluation files; ", RowsText()));
   for (int i = 0; i < job_.features_size(); ++i) {
     FeatureRule& rule = *job_.mutable_features(i);
@@ -156,7 +161,9 @@ void Filler::FillEpochs() {
   const bool evaluated = job_.data().evaluate().holdout() > 0 || job_.data().evaluate().files_size() > 0;
   const uint32_t epochs = !small_ ? 1 : evaluated ? 10 : 4;
   Scalar(job_.training().has_epochs(), job_.mutable_training(), &Training::set_epochs, epochs, "training.epochs",
-         absl::StrCat(RowsText(), !small_ ? "; click data overfits in its second epoch" : evaluated ? "; the evaluation stops it earlier" : "; no evaluation stops it earlier"));
+         absl::StrCat(RowsText(), !small_     ? "; click data overfits in its second epoch"
+                                  : evaluated ? "; the evaluation stops it earlier"
+                                              : "; no evaluation stops it earlier"));
 }
 
 void Filler::FillOptimizer(const std::string& key, bool sparse, Optimizer* optimizer) {
@@ -171,7 +178,8 @@ void Filler::FillOptimizer(const std::string& key, bool sparse, Optimizer* optim
     Adagrad* const adagrad = optimizer->mutable_adagrad();
     Scalar(adagrad->has_learning_rate(), adagrad, &Adagrad::set_learning_rate, kSparseRate, key + ".adagrad.learning_rate",
            "good for any batch size: it is not scaled");
-    Scalar(adagrad->has_initial_accumulator(), adagrad, &Adagrad::set_initial_accumulator, 0.0, key + ".adagrad.initial_accumulator", "usual");
+    Scalar(adagrad->has_initial_accumulator(), adagrad, &Adagrad::set_initial_accumulator, 0.0, key + ".adagrad.initial_accumulator",
+           "usual");
     Scalar(adagrad->has_epsilon(), adagrad, &Adagrad::set_epsilon, 1e-10, key + ".adagrad.epsilon", "usual");
   } else {
     Adam* const adam = optimizer->mutable_adam();
@@ -184,7 +192,8 @@ void Filler::FillOptimizer(const std::string& key, bool sparse, Optimizer* optim
 
 void Filler::FillAdamRate(const std::string& key, bool sparse, Adam* adam) {
   const double growth = sparse ? 1 : std::clamp(std::sqrt(job_.training().batch_size() / kDenseRateRows), 1.0, kDenseRateGrowthMax);
-  std::string reason = growth == 1 ? "usual" : absl::StrCat(FormatNumber(kDenseRate), " x square root of batch_size / ", FormatNumber(kDenseRateRows));
+  std::string reason =
+      growth == 1 ? "usual" : absl::StrCat(FormatNumber(kDenseRate), " x square root of batch_size / ", FormatNumber(kDenseRateRows));
   if (growth == kDenseRateGrowthMax) absl::StrAppend(&reason, ", at most ", FormatNumber(kDenseRate * kDenseRateGrowthMax));
   Scalar(adam->has_learning_rate(), adam, &Adam::set_learning_rate, kDenseRate * growth, key + ".adam.learning_rate", std::move(reason));
 }
@@ -195,9 +204,12 @@ void Filler::FillEvaluation() {
     evaluation.mutable_every()->set_epochs(1);
     Note("evaluation.every", "usual");
   }
-  if (evaluation.monitor() == METRIC_UNSPECIFIED) evaluation.set_monitor(auc), Note("evaluation.monitor", "ranking is what click models are for");
-  Scalar(evaluation.has_patience(), &evaluation, &Evaluation::set_patience, uint32_t{2}, "evaluation.patience", "one bad evaluation may be chance");
-  Scalar(evaluation.has_restore_best(), &evaluation, &Evaluation::set_restore_best, true, "evaluation.restore_best", "the last state is seldom the best");
+  if (evaluation.monitor() == METRIC_UNSPECIFIED)
+    evaluation.set_monitor(auc), Note("evaluation.monitor", "ranking is what click models are for");
+  Scalar(evaluation.has_patience(), &evaluation, &Evaluation::set_patience, uint32_t{2}, "evaluation.patience",
+         "one bad evaluation may be chance");
+  Scalar(evaluation.has_restore_best(), &evaluation, &Evaluation::set_restore_best, true, "evaluation.restore_best",
+         "the last state is seldom the best");
 }
 
 void Filler::FillFolders() {
@@ -209,12 +221,14 @@ void Filler::FillFolders() {
     storage.mutable_memory_per_server()->set_bytes(kServerBytes);
     Note("storage.memory_per_server", "usual");
   }
-  if (checkpoint.directory().empty()) checkpoint.set_directory(folder("checkpoints")), Note("checkpoint.directory", "below the current folder");
+  if (checkpoint.directory().empty())
+    checkpoint.set_directory(folder("checkpoints")), Note("checkpoint.directory", "below the current folder");
   if (checkpoint.every().every_case() == Cadence::EVERY_NOT_SET) {
     checkpoint.mutable_every()->set_ms(kCheckpointMs);
     Note("checkpoint.every", "so much work is lost at most");
   }
-  Scalar(checkpoint.has_keep(), &checkpoint, &CheckpointPolicy::set_keep, uint32_t{3}, "checkpoint.keep", "the newest ones, beside the best");
+  Scalar(checkpoint.has_keep(), &checkpoint, &CheckpointPolicy::set_keep, uint32_t{3}, "checkpoint.keep",
+         "the newest ones, beside the best");
 }
 
 void Filler::AppendOrigins(std::vector<Origin>* origins) const {

@@ -15,8 +15,8 @@ using Files = google::protobuf::RepeatedPtrField<InputFile>;
 
 // Values that change no result, and paths: files are told apart by what is in them.
 bool MayDiffer(const std::string& key) {
-  for (const char* free : {"training.threads", "training.workers", "training.patience", "data.train.files", "data.train.exclude", "data.evaluate.files",
-                           "data.evaluate.exclude"}) {
+  for (const char* free : {"training.threads", "training.workers", "training.patience", "data.train.files", "data.train.exclude",
+                           "data.evaluate.files", "data.evaluate.exclude"}) {
     if (key == free) return true;
   }
   return absl::StartsWith(key, "storage.") || absl::StartsWith(key, "checkpoint.");
@@ -61,13 +61,15 @@ void CompareWords(const char* what, const Words& now, const Words& was, std::vec
 // Layouts without learnt numbers: a restored run keeps those of its checkpoint.
 Words TableWords(const Plan& plan) {
   Words words;
-  for (const Segment& segment : plan.table().segments()) words.push_back(absl::StrCat(plan.table().name(), ".", segment.name(), " of ", segment.dim()));
+  for (const Segment& segment : plan.table().segments())
+    words.push_back(absl::StrCat(plan.table().name(), ".", segment.name(), " of ", segment.dim()));
   return words;
 }
 
 Words VariableWords(const Plan& plan) {
   Words words;
-  for (const VariableSpec& variable : plan.variables()) words.push_back(absl::StrCat(variable.name(), " of ", absl::StrJoin(variable.shape(), " x ")));
+  for (const VariableSpec& variable : plan.variables())
+    words.push_back(absl::StrCat(variable.name(), " of ", absl::StrJoin(variable.shape(), " x ")));
   return words;
 }
 

@@ -29,22 +29,14 @@ std::string ElementText(const Message& message, const FieldDescriptor* field, in
   const Reflection& r = *message.GetReflection();
   const bool list = field->is_repeated();
   switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return absl::StrCat(list ? r.GetRepeatedUInt32(message, field, i) : r.GetUInt32(message, field));
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return absl::StrCat(list ? r.GetRepeatedUInt64(message, field, i) : r.GetUInt64(message, field));
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return FormatNumber(list ? r.GetRepeatedDouble(message, field, i) : r.GetDouble(message, field));
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return (list ? r.GetRepeatedBool(message, field, i) : r.GetBool(message, field)) ? "true" : "false";
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return (list ? r.GetRepeatedEnum(message, field, i) : r.GetEnum(message, field))->name();
-    case FieldDescriptor::CPPTYPE_STRING:
-      return QuoteText(list ? r.GetRepeatedString(message, field, i) : r.GetString(message, field));
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return UnitText(r.GetMessage(message, field));
-    default:
-      return "";  // the schema has no other types; ReadValue asserts it
+    case FieldDescriptor::CPPTYPE_UINT32: return absl::StrCat(list ? r.GetRepeatedUInt32(message, field, i) : r.GetUInt32(message, field));
+    case FieldDescriptor::CPPTYPE_UINT64: return absl::StrCat(list ? r.GetRepeatedUInt64(message, field, i) : r.GetUInt64(message, field));
+    case FieldDescriptor::CPPTYPE_DOUBLE: return FormatNumber(list ? r.GetRepeatedDouble(message, field, i) : r.GetDouble(message, field));
+    case FieldDescriptor::CPPTYPE_BOOL: return (list ? r.GetRepeatedBool(message, field, i) : r.GetBool(message, field)) ? "true" : "false";
+    case FieldDescriptor::CPPTYPE_ENUM: return (list ? r.GetRepeatedEnum(message, field, i) : r.GetEnum(message, field))->name();
+    case FieldDescriptor::CPPTYPE_STRING: return QuoteText(list ? r.GetRepeatedString(message, field, i) : r.GetString(message, field));
+    case FieldDescriptor::CPPTYPE_MESSAGE: return UnitText(r.GetMessage(message, field));
+    default: return "";  // the schema has no other types; value_reader.cc asserts it
   }
 }
 

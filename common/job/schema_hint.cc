@@ -60,7 +60,8 @@ KeyHint HintForKey(const std::string& word, const Descriptor* type, const std::s
 std::string HintForWord(const std::string& word, const std::vector<std::string>& known) {
   if (known.size() == 1) return absl::StrCat("\"", word, "\" is not known; write ", known[0]);
   const std::string nearest = NearestWord(word, known);
-  return absl::StrCat("\"", word, "\" is none of ", JoinAlternatives(known), nearest.empty() ? "; write one of them" : "; did you mean " + nearest + "?");
+  return absl::StrCat("\"", word, "\" is none of ", JoinAlternatives(known),
+                      nearest.empty() ? "; write one of them" : "; did you mean " + nearest + "?");
 }
 
 }  // namespace tessera

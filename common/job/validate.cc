@@ -23,7 +23,8 @@ constexpr uint64_t kServerBytesMin = 1u << 20;
 
 void ValidateName(JobDraft* draft) {
   const std::string& name = draft->job.name();
-  const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-'; });
+  const bool plain =
+      std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-'; });
   if (name.empty() || name.size() > kNameBytesMax || !plain || name[0] == '.' || name[0] == '-') {
     draft->Refuse("name", absl::StrCat(QuoteText(name), " cannot name a folder; set name to at most ", kNameBytesMax,
                                        " letters, digits, \".\", \"_\" or \"-\", a letter or digit first"));
@@ -37,7 +38,8 @@ void Within(JobDraft* draft, const std::string& key, bool present, T value, T lo
 }
 
 void Fraction(JobDraft* draft, const std::string& key, bool present, double value) {
-  if (present && !(value >= 0 && value < 1)) draft->Refuse(key, absl::StrCat(FormatNumber(value), " is out of range; write a number from 0 to below 1"));
+  if (present && !(value >= 0 && value < 1))
+    draft->Refuse(key, absl::StrCat(FormatNumber(value), " is out of range; write a number from 0 to below 1"));
 }
 
 void Positive(JobDraft* draft, const std::string& key, bool present, double value) {
@@ -62,13 +64,16 @@ void ValidateCsv(JobDraft* draft) {
   const std::string separator = csv.has_separator() ? csv.separator() : ",", quote = csv.has_quote() ? csv.quote() : "\"";
   const auto ends_line = [](const std::string& text) { return text == "\n" || text == "\r"; };
   if (separator.size() != 1 || ends_line(separator)) {
-    draft->Refuse("data.csv.separator", absl::StrCat(QuoteText(separator), " is not one byte within a line; write one such as \",\" or \";\" or \"\\t\""));
+    draft->Refuse("data.csv.separator",
+                  absl::StrCat(QuoteText(separator), " is not one byte within a line; write one such as \",\" or \";\" or \"\\t\""));
   }
   if (quote.size() > 1 || ends_line(quote)) {
-    draft->Refuse("data.csv.quote", absl::StrCat(QuoteText(quote), " is not one byte within a line; write one such as '\"', or \"\" for none"));
+    draft->Refuse("data.csv.quote",
+                  absl::StrCat(QuoteText(quote), " is not one byte within a line; write one such as '\"', or \"\" for none"));
   }
   if (separator == quote) {
-    draft->Refuse(csv.has_quote() ? "data.csv.quote" : "data.csv.separator", absl::StrCat("separator and quote are both ", QuoteText(quote), "; change one"));
+    draft->Refuse(csv.has_quote() ? "data.csv.quote" : "data.csv.separator",
+                  absl::StrCat("separator and quote are both ", QuoteText(quote), "; change one"));
   }
 }
 
@@ -77,7 +82,8 @@ void ValidateLabels(JobDraft* draft) {
   if (data.format() == Format::csv && data.labels_size() == 0) {
     draft->Refuse("data.labels", "is missing and csv needs it; write labels: [{column: NAME, positive: [\"1\"], negative: [\"0\"]}]");
   }
-  if (data.labels_size() > 1) draft->Refuse("data.labels", absl::StrCat("has ", data.labels_size(), " labels and this version trains one; keep one"));
+  if (data.labels_size() > 1)
+    draft->Refuse("data.labels", absl::StrCat("has ", data.labels_size(), " labels and this version trains one; keep one"));
   for (int i = 0; i < data.labels_size(); ++i) {
     const Label& label = data.labels(i);
     const std::string key = absl::StrCat("data.labels[", i, "]");
@@ -96,7 +102,8 @@ void ValidateLabels(JobDraft* draft) {
 
 void ValidateFiles(JobDraft* draft) {
   const Data& data = draft->job.data();
-  if (data.train().files_size() == 0) draft->Refuse("data.train.files", "is missing; write the training files, such as files: [logs/day_*.csv.gz]");
+  if (data.train().files_size() == 0)
+    draft->Refuse("data.train.files", "is missing; write the training files, such as files: [logs/day_*.csv.gz]");
   NoEmptyText(draft, "data.train.files", data.train().files(), "a path or a glob");
   NoEmptyText(draft, "data.train.exclude", data.train().exclude(), "a path or a glob");
   NoEmptyText(draft, "data.evaluate.files", data.evaluate().files(), "a path or a glob");
@@ -133,7 +140,8 @@ void ValidateFeatures(JobDraft* draft) {
     NoEmptyText(draft, key + ".match", rule.match(), "a column name or a glob");
     if (rule.as() == FEATURE_KIND_UNSPECIFIED) draft->Refuse(key + ".as", "is missing; write as: categorical, numeric or ignored");
     if (rule.as() == FEATURE_KIND_UNSPECIFIED) continue;
-    if (rule.treat_size() > 0 && rule.as() != numeric) draft->Refuse(key + ".treat", "is for numeric features only; remove it, or write as: numeric");
+    if (rule.treat_size() > 0 && rule.as() != numeric)
+      draft->Refuse(key + ".treat", "is for numeric features only; remove it, or write as: numeric");
     if (!rule.embedding().empty() && rule.as() != categorical) {
       draft->Refuse(key + ".embedding", "is for categorical features only; remove it, or write as: categorical");
     }
@@ -150,7 +158,8 @@ void ValidateFeatures(JobDraft* draft) {
 void ValidateModel(JobDraft* draft) {
   const auto& model = draft->job.model();
   Within<uint32_t>(draft, "model.embedding_dim", model.has_embedding_dim(), model.embedding_dim(), 1, kEmbeddingDimMax);
-  if (model.hidden_size() > kLayersMax) draft->Refuse("model.hidden", absl::StrCat("has ", model.hidden_size(), " layers; write at most ", kLayersMax));
+  if (model.hidden_size() > kLayersMax)
+    draft->Refuse("model.hidden", absl::StrCat("has ", model.hidden_size(), " layers; write at most ", kLayersMax));
   for (int i = 0; i < model.hidden_size(); ++i) {
     Within<uint32_t>(draft, absl::StrCat("model.hidden[", i, "]"), true, model.hidden(i), 1, kHiddenMax);
   }
@@ -165,7 +174,8 @@ void ValidateOptimizer(JobDraft* draft, const std::string& key, const Optimizer&
   Positive(draft, key + ".adagrad.learning_rate", adagrad.has_learning_rate(), adagrad.learning_rate());
   Positive(draft, key + ".adagrad.epsilon", adagrad.has_epsilon(), adagrad.epsilon());
   if (adagrad.has_initial_accumulator() && adagrad.initial_accumulator() < 0) {
-    draft->Refuse(key + ".adagrad.initial_accumulator", absl::StrCat(FormatNumber(adagrad.initial_accumulator()), " is negative; write 0 or more"));
+    draft->Refuse(key + ".adagrad.initial_accumulator",
+                  absl::StrCat(FormatNumber(adagrad.initial_accumulator()), " is negative; write 0 or more"));
   }
   Positive(draft, key + ".adam.learning_rate", adam.has_learning_rate(), adam.learning_rate());
   Positive(draft, key + ".adam.epsilon", adam.has_epsilon(), adam.epsilon());
@@ -184,8 +194,9 @@ void ValidateTraining(JobDraft* draft) {
   // A share without a row in a step would never train its rows. Unset shares are as many as workers.
   const uint32_t shares = training.has_shares() ? training.shares() : training.workers();
   if (training.has_batch_size() && training.batch_size() > 0 && training.batch_size() < shares) {
-    draft->Refuse("training.batch_size", absl::StrCat(training.batch_size(), " is less than ", training.has_shares() ? "training.shares (" : "training.workers (", shares,
-                                                      "); each takes at least one row of a step"));
+    draft->Refuse("training.batch_size",
+                  absl::StrCat(training.batch_size(), " is less than ", training.has_shares() ? "training.shares (" : "training.workers (",
+                               shares, "); each takes at least one row of a step"));
   }
 }
 
@@ -195,8 +206,8 @@ void ValidateStorage(JobDraft* draft) {
   Within<uint32_t>(draft, "evaluation.patience", evaluation.has_patience(), evaluation.patience(), 1, kEpochsMax);
   Within<uint32_t>(draft, "checkpoint.keep", job.checkpoint().has_keep(), job.checkpoint().keep(), 1, kEpochsMax);
   if (job.storage().has_memory_per_server() && job.storage().memory_per_server().bytes() < kServerBytesMin) {
-    draft->Refuse("storage.memory_per_server", absl::StrCat(FormatByteSize(job.storage().memory_per_server().bytes()), " is too little; write at least ",
-                                                            FormatByteSize(kServerBytesMin)));
+    draft->Refuse("storage.memory_per_server", absl::StrCat(FormatByteSize(job.storage().memory_per_server().bytes()),
+                                                            " is too little; write at least ", FormatByteSize(kServerBytesMin)));
   }
   if (!job.storage().directory().empty() && job.storage().directory() == job.checkpoint().directory()) {
     draft->Refuse("checkpoint.directory", "is storage.directory too; write another folder");

@@ -44,7 +44,8 @@ absl::Status Put(absl::StatusOr<T> value, Message* message, const FieldDescripto
 
 absl::StatusOr<double> ParseNumber(const std::string& text) {
   double number = 0;
-  if (!absl::SimpleAtod(text, &number)) return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no number; write one such as 0.01 or 1e-3"));
+  if (!absl::SimpleAtod(text, &number))
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no number; write one such as 0.01 or 1e-3"));
   if (!std::isfinite(number)) return absl::InvalidArgumentError(absl::StrCat(text, " is not finite; write a number such as 0.01 or 1e-3"));
   return number;
 }
@@ -83,26 +84,23 @@ absl::Status SetValueFromText(const std::string& text, const FieldDescriptor* fi
     case FieldDescriptor::CPPTYPE_UINT32: {
       uint32_t number = 0;
       const absl::Status status = ParseWhole(text, &number);
-      return Put<uint32_t>(status.ok() ? absl::StatusOr<uint32_t>(number) : status, message, field, &Reflection::SetUInt32, &Reflection::AddUInt32);
+      return Put<uint32_t>(status.ok() ? absl::StatusOr<uint32_t>(number) : status, message, field, &Reflection::SetUInt32,
+                           &Reflection::AddUInt32);
     }
     case FieldDescriptor::CPPTYPE_UINT64: {
       uint64_t number = 0;
       const absl::Status status = ParseWhole(text, &number);
-      return Put<uint64_t>(status.ok() ? absl::StatusOr<uint64_t>(number) : status, message, field, &Reflection::SetUInt64, &Reflection::AddUInt64);
+      return Put<uint64_t>(status.ok() ? absl::StatusOr<uint64_t>(number) : status, message, field, &Reflection::SetUInt64,
+                           &Reflection::AddUInt64);
     }
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return Put<double>(ParseNumber(text), message, field, &Reflection::SetDouble, &Reflection::AddDouble);
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return Put<bool>(ParseBool(text), message, field, &Reflection::SetBool, &Reflection::AddBool);
+    case FieldDescriptor::CPPTYPE_BOOL: return Put<bool>(ParseBool(text), message, field, &Reflection::SetBool, &Reflection::AddBool);
     case FieldDescriptor::CPPTYPE_ENUM:
       return Put<int>(ParseEnum(text, field->enum_type()), message, field, &Reflection::SetEnumValue, &Reflection::AddEnumValue);
-    case FieldDescriptor::CPPTYPE_STRING:
-      return Put<std::string>(text, message, field, &Reflection::SetString, &Reflection::AddString);
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return ParseUnit(text, message->GetReflection()->MutableMessage(message, field));
-    default:
-      assert(false && "job.proto has a type the reader does not know");
-      return absl::InternalError("unknown type of field");
+    case FieldDescriptor::CPPTYPE_STRING: return Put<std::string>(text, message, field, &Reflection::SetString, &Reflection::AddString);
+    case FieldDescriptor::CPPTYPE_MESSAGE: return ParseUnit(text, message->GetReflection()->MutableMessage(message, field));
+    default: assert(false && "job.proto has a type the reader does not know"); return absl::InternalError("unknown type of field");
   }
 }
 

@@ -93,7 +93,8 @@ void Reader::ReadField(const YAML::Node& value, int line, const std::string& pat
   const bool one_message = !IsValue(field) && !field->is_repeated();
   if (value.IsNull()) {
     // A heading whose keys are all commented out says nothing, and that is fine.
-    if (!one_message) draft_.Refuse(path, absl::StrCat("has no value; write ", IsValue(field) ? WantedText(field) : "a list", " or remove the key"));
+    if (!one_message)
+      draft_.Refuse(path, absl::StrCat("has no value; write ", IsValue(field) ? WantedText(field) : "a list", " or remove the key"));
     return;
   }
   if (field->is_repeated()) return IsValue(field) ? ReadList(value, line, path, field, message) : ReadMessages(value, path, field, message);
@@ -104,7 +105,8 @@ void Reader::ReadField(const YAML::Node& value, int line, const std::string& pat
   const bool choice = IsChoice(field->message_type());
   if (value.IsScalar() && choice) return ReadChoice(value, line, path, message->GetReflection()->MutableMessage(message, field));
   if (!value.IsMap()) {
-    return draft_.Refuse(path, absl::StrCat("wanted keys (", absl::StrJoin(FieldNames(field->message_type()), ", "), "), found ", Shown(value)));
+    return draft_.Refuse(path,
+                         absl::StrCat("wanted keys (", absl::StrJoin(FieldNames(field->message_type()), ", "), "), found ", Shown(value)));
   }
   ReadMessage(value, path, message->GetReflection()->MutableMessage(message, field));
 }
@@ -234,7 +236,8 @@ bool ReadYamlText(const std::string& text, JobDraft* draft) {
         Reader(draft, 0).ReadMessage(document, "", &draft->job);
       },
       &line);
-  if (!status.ok()) draft->RefuseAt(line, "", absl::StrCat(status.message(), "; look for indentation, quotes and brackets here or just above"));
+  if (!status.ok())
+    draft->RefuseAt(line, "", absl::StrCat(status.message(), "; look for indentation, quotes and brackets here or just above"));
   return readable && status.ok();
 }
 
@@ -242,7 +245,8 @@ void ReadYamlAssignment(const std::string& assignment, JobDraft* draft) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(assignment, absl::MaxSplits('=', 1));
   const std::string& key = parts.first;
   if (!absl::StrContains(assignment, '=') || key.empty()) {
-    return draft->RefuseAt(kSetLine, "", absl::StrCat("\"", assignment, "\" is no assignment; write KEY=VALUE such as training.batch_size=512"));
+    return draft->RefuseAt(kSetLine, "",
+                           absl::StrCat("\"", assignment, "\" is no assignment; write KEY=VALUE such as training.batch_size=512"));
   }
   Message* message = &draft->job;
   std::string path;

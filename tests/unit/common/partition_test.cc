@@ -43,7 +43,7 @@ VariableSpec Variable(std::initializer_list<uint64_t> shape) {
 
 TEST(DenseChunksTest, ChunksCoverEveryVariableOnceInOrder) {
   google::protobuf::RepeatedPtrField<VariableSpec> variables;
-  *variables.Add() = Variable({624, 400});         // 249600 = 15 chunks and a rest
+  *variables.Add() = Variable({624, 400});  // 249600 = 15 chunks and a rest
   *variables.Add() = Variable({1});
   *variables.Add() = Variable({kDenseChunkFloats});  // exactly one chunk
   *variables.Add() = Variable({kDenseChunkFloats + 1});

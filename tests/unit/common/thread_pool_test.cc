@@ -35,9 +35,7 @@ TEST_P(ThreadPoolTest, WhatBodiesWroteIsSeenAfterTheLoop) {
 TEST_P(ThreadPoolTest, ALoopInsideALoopRunsToItsEnd) {
   ThreadPool pool(GetParam());
   std::vector<std::vector<int>> calls(20, std::vector<int>(50));
-  pool.ParallelFor(20, [&](int64_t i) {
-    pool.ParallelFor(50, [&](int64_t k) { ++calls[i][k]; });
-  });
+  pool.ParallelFor(20, [&](int64_t i) { pool.ParallelFor(50, [&](int64_t k) { ++calls[i][k]; }); });
   for (const std::vector<int>& row : calls) EXPECT_EQ(row, std::vector<int>(50, 1));
 }
 

@@ -122,9 +122,10 @@ TEST(FillDefaultsTest, WithoutAnyEvaluationSmallDataStopsSooner) {
 }
 
 TEST(FillDefaultsTest, GivenValuesStay) {
-  const Filled filled = Fill(absl::StrCat(kSmall, "seed: 0\nmodel: {dropout: 0, hidden: 7}\ntraining: {batch_size: 3, workers: 2, mode: async}\n",
-                                          "optimizers: {sparse: sgd, dense: {adam: {learning_rate: 0.5}}}\nevaluation: {restore_best: false, every: 9 steps}\n"),
-                             kMany);
+  const Filled filled = Fill(
+      absl::StrCat(kSmall, "seed: 0\nmodel: {dropout: 0, hidden: 7}\ntraining: {batch_size: 3, workers: 2, mode: async}\n",
+                   "optimizers: {sparse: sgd, dense: {adam: {learning_rate: 0.5}}}\nevaluation: {restore_best: false, every: 9 steps}\n"),
+      kMany);
   EXPECT_EQ(filled.job.seed(), 0u);
   EXPECT_EQ(filled.job.model().dropout(), 0.0);
   EXPECT_THAT(filled.job.model().hidden(), ElementsAre(7));
@@ -151,7 +152,11 @@ TEST(FillDefaultsTest, EveryShareGetsARow) {
 }
 
 TEST(FillDefaultsTest, NumericRulesGetBothTreatments) {
-  const Job job = Fill(absl::StrCat(kSmall, "features: [{match: I1, as: numeric}, {match: I2, as: numeric, treat: dense}, {match: C1, as: categorical}]"), kFew).job;
+  const Job job =
+      Fill(absl::StrCat(kSmall,
+                        "features: [{match: I1, as: numeric}, {match: I2, as: numeric, treat: dense}, {match: C1, as: categorical}]"),
+           kFew)
+          .job;
   EXPECT_THAT(job.features(0).treat(), ElementsAre(bucket, scaled));
   EXPECT_THAT(job.features(1).treat(), ElementsAre(dense));
   EXPECT_TRUE(job.features(2).treat().empty());
@@ -165,7 +170,9 @@ TEST(FillDefaultsTest, FoldersAreBelowTheCurrentOne) {
 }
 
 TEST(FillDefaultsTest, EveryValueHasOneOriginAndEveryDefaultAReason) {
-  for (const char* text : {kSmall, "data: {format: csv, train: {files: /a.csv}, labels: {column: y}}\nfeatures: [{match: x, as: numeric}]\noptimizers: {sparse: adam, dense: sgd}"}) {
+  for (const char* text : {kSmall,
+                           "data: {format: csv, train: {files: /a.csv}, labels: {column: y}}\nfeatures: [{match: x, as: "
+                           "numeric}]\noptimizers: {sparse: adam, dense: sgd}"}) {
     const Filled filled = Fill(text, kFew);
     for (const JobValue& value : JobValues(filled.job)) {
       const auto origin = filled.origins.find(value.key);

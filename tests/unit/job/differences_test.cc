@@ -49,8 +49,8 @@ TEST(PlanDifferencesTest, AChangedValueIsNamedWithWhatItWas) {
                 plan->mutable_job()->mutable_model()->set_hidden(1, 30);
                 plan->mutable_job()->add_features()->add_match("x");
               }),
-              ElementsAre("features[0].match: [x], was absent", "model.hidden: [400, 30, 400], was [400, 400, 400]", "training.batch_size: 512, was 256",
-                          "model.dropout: absent, was 0.2"));
+              ElementsAre("features[0].match: [x], was absent", "model.hidden: [400, 30, 400], was [400, 400, 400]",
+                          "training.batch_size: 512, was 256", "model.dropout: absent, was 0.2"));
 }
 
 TEST(PlanDifferencesTest, AnotherOptimizerIsNamed) {

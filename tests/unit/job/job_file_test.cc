@@ -102,7 +102,10 @@ TEST(ParseJobTest, ZeroDiffersFromAbsent) {
 }
 
 TEST(ParseJobTest, OneValueIsAListOfOne) {
-  const Job job = Parse("data: {format: csv, train: {files: /a.csv}, labels: {column: y}}\nmodel: {hidden: 32}\nfeatures: {match: x, as: numeric, treat: dense}").job;
+  const Job job = Parse(
+                      "data: {format: csv, train: {files: /a.csv}, labels: {column: y}}\nmodel: {hidden: 32}\nfeatures: {match: x, as: "
+                      "numeric, treat: dense}")
+                      .job;
   EXPECT_THAT(job.data().train().files(), ElementsAre("/a.csv"));
   EXPECT_EQ(job.data().labels(0).column(), "y");
   EXPECT_THAT(job.model().hidden(), ElementsAre(32));
@@ -117,7 +120,10 @@ TEST(ParseJobTest, AnOptimizerMayBeJustItsName) {
 }
 
 TEST(ParseJobTest, TextsAreTakenAsTheyStand) {
-  const Job job = Parse("data: {format: csv, train: {files: /a.csv}, csv: {quote: '', separator: \"\\t\"}, labels: {column: 'auto', positive: [yes, 1.0], negative: [no, 007]}}").job;
+  const Job job = Parse(
+                      "data: {format: csv, train: {files: /a.csv}, csv: {quote: '', separator: \"\\t\"}, labels: {column: 'auto', "
+                      "positive: [yes, 1.0], negative: [no, 007]}}")
+                      .job;
   EXPECT_TRUE(job.data().csv().has_quote());
   EXPECT_EQ(job.data().csv().quote(), "");
   EXPECT_EQ(job.data().csv().separator(), "\t");
@@ -126,20 +132,23 @@ TEST(ParseJobTest, TextsAreTakenAsTheyStand) {
   EXPECT_THAT(job.data().labels(0).negative(), ElementsAre("no", "007"));
 }
 
-TEST(ParseJobTest, AHeadingWithoutKeysSaysNothing) { EXPECT_FALSE(Parse(absl::StrCat(kSmall, "training:\n  # epochs: 2\n")).job.has_training()); }
+TEST(ParseJobTest, AHeadingWithoutKeysSaysNothing) {
+  EXPECT_FALSE(Parse(absl::StrCat(kSmall, "training:\n  # epochs: 2\n")).job.has_training());
+}
 
 TEST(ParseJobTest, TheNameDefaultsToTheFiles) {
   const JobFile file = Parse(kSmall, {}, "somewhere/clicks.yaml");
   EXPECT_EQ(file.job.name(), "clicks");
   EXPECT_EQ(FindOrigin(file, "name")->source(), "default");
-  EXPECT_THAT(std::string(ParseJob(kSmall, "my job.yaml", {}).status().message()), HasSubstr("my job.yaml: name: \"my job\" cannot name a folder"));
+  EXPECT_THAT(std::string(ParseJob(kSmall, "my job.yaml", {}).status().message()),
+              HasSubstr("my job.yaml: name: \"my job\" cannot name a folder"));
 }
 
-TEST(ParseJobTest, WindowsLineEndsAreReadToo) { EXPECT_EQ(Parse("seed: 3\r\ndata: {format: criteo, train: {files: /a}}\r\n").job.seed(), 3u); }
-
-TEST(ParseJobTest, ABinaryFileIsRefused) {
-  EXPECT_THAT(Refusal(std::string("PK\0\1", 4), {}), HasSubstr("job.yaml: is not a text file"));
+TEST(ParseJobTest, WindowsLineEndsAreReadToo) {
+  EXPECT_EQ(Parse("seed: 3\r\ndata: {format: criteo, train: {files: /a}}\r\n").job.seed(), 3u);
 }
+
+TEST(ParseJobTest, ABinaryFileIsRefused) { EXPECT_THAT(Refusal(std::string("PK\0\1", 4), {}), HasSubstr("job.yaml: is not a text file")); }
 
 TEST(ParseJobTest, AByteOfAnotherEncodingIsRefusedWithItsLine) {
   EXPECT_EQ(Refusal("seed: 1\nname: \xe4\n", {}), "job.yaml:2: has a byte that is not UTF-8; save the file as UTF-8");
@@ -147,14 +156,16 @@ TEST(ParseJobTest, AByteOfAnotherEncodingIsRefusedWithItsLine) {
 }
 
 TEST(ParseJobTest, WhatIsLeftBehindTheDocumentIsNotPassedOver) {
-  EXPECT_THAT(Refusal(absl::StrCat(kSmall, "...\nseed: 3\n"), {}), HasSubstr("job.yaml:3: not valid YAML: a second document, or something left over, begins here"));
+  EXPECT_THAT(Refusal(absl::StrCat(kSmall, "...\nseed: 3\n"), {}),
+              HasSubstr("job.yaml:3: not valid YAML: a second document, or something left over, begins here"));
   EXPECT_THAT(Refusal(kSmall, {"model.hidden=[8]]"}), HasSubstr("--set: model.hidden: not valid YAML"));
 }
 
 // ---- --set
 
 TEST(SetTest, ReplacesAValueOfTheFile) {
-  const JobFile file = Parse(kComplete, {"model.embedding_dim=4", "training.epochs=2", "training.epochs=3", "model.hidden=[8, 9]", "data.train.shuffle=0"});
+  const JobFile file =
+      Parse(kComplete, {"model.embedding_dim=4", "training.epochs=2", "training.epochs=3", "model.hidden=[8, 9]", "data.train.shuffle=0"});
   EXPECT_EQ(file.job.model().embedding_dim(), 4u);
   EXPECT_EQ(file.job.training().epochs(), 3u) << "the last one counts";
   EXPECT_THAT(file.job.model().hidden(), ElementsAre(8, 9));
@@ -194,11 +205,13 @@ TEST(SetTest, ATextThatYamlHasOtherUsesForIsTakenAsItStands) {
 TEST(SetTest, ErrorsNameTheKey) {
   EXPECT_EQ(Refusal(kSmall, {"training.batchsize=3"}), "--set: training.batchsize: no such key; did you mean batch_size?");
   EXPECT_EQ(Refusal(kSmall, {"training.epochs=many"}), "--set: training.epochs: \"many\" is no whole number; write digits only");
-  EXPECT_EQ(Refusal(kSmall, {"training.epochs"}), "--set: \"training.epochs\" is no assignment; write KEY=VALUE such as training.batch_size=512");
+  EXPECT_EQ(Refusal(kSmall, {"training.epochs"}),
+            "--set: \"training.epochs\" is no assignment; write KEY=VALUE such as training.batch_size=512");
   EXPECT_EQ(Refusal(kSmall, {"=3"}), "--set: \"=3\" is no assignment; write KEY=VALUE such as training.batch_size=512");
   EXPECT_EQ(Refusal(kSmall, {"seed.low=3"}), "--set: seed.low: seed is one value; write seed=VALUE");
   EXPECT_EQ(Refusal(kSmall, {"features.as=numeric"}), "--set: features.as: features is a list; set all of it: 'features=[...]'");
-  EXPECT_EQ(Refusal(kSmall, {"features[0].as=numeric"}), "--set: features[0].as: entries of a list cannot be set one by one; set the whole list");
+  EXPECT_EQ(Refusal(kSmall, {"features[0].as=numeric"}),
+            "--set: features[0].as: entries of a list cannot be set one by one; set the whole list");
   EXPECT_THAT(Refusal(kSmall, {"model.hidden=[8, 9"}), HasSubstr("--set: model.hidden: not valid YAML"));
   EXPECT_EQ(Refusal(kSmall, {"training.batch_size=0"}), "--set: training.batch_size: 0 is out of range; write 1 to 16777216");
 }
@@ -212,8 +225,10 @@ TEST(SetTest, ItsErrorsStandBehindThoseOfTheFile) {
 
 TEST(PathsTest, ThoseOfTheFileStartAtItsFolderAndThoseOfSetAtTheCurrentOne) {
   const std::filesystem::path here = std::filesystem::current_path();
-  const Job job = Parse("data: {format: criteo, train: {files: [../d/day_*.tsv, /abs/x], exclude: day_3.tsv}}\nstorage: {directory: s}\ncheckpoint: {directory: c}",
-                        {"data.evaluate.files=e.tsv"}, "jobs/deep/job.yaml")
+  const Job job = Parse(
+                      "data: {format: criteo, train: {files: [../d/day_*.tsv, /abs/x], exclude: day_3.tsv}}\nstorage: {directory: "
+                      "s}\ncheckpoint: {directory: c}",
+                      {"data.evaluate.files=e.tsv"}, "jobs/deep/job.yaml")
                       .job;
   EXPECT_THAT(job.data().train().files(), ElementsAre((here / "jobs/d/day_*.tsv").string(), "/abs/x"));
   EXPECT_THAT(job.data().train().exclude(), ElementsAre((here / "jobs/deep/day_3.tsv").string()));
@@ -261,8 +276,39 @@ TEST(FormatJobTest, WhatIsPrintedReadsBackAsTheSameJob) {
 TEST(FormatJobTest, OddTextsReadBackAsTheyWere) {
   JobFile file = Parse(kComplete);
   Label& label = *file.job.mutable_data()->mutable_labels(0);
-  for (const char* text : {"", " ", "a: b", "# no comment", "null", "auto", "~", "- x", "\"quoted\"", "it's", "back\\slash", "tab\there", "line\nend", "[1]", "{", "*", "&a",
-                           "!x", "%", "@", "`", "\x01", "umlaut \xc3\xa4", "<=50K.", " >50K", "true", "0x10", "1e3", "?", ":", ",", "|", ">"}) {
+  for (const char* text : {"",
+                           " ",
+                           "a: b",
+                           "# no comment",
+                           "null",
+                           "auto",
+                           "~",
+                           "- x",
+                           "\"quoted\"",
+                           "it's",
+                           "back\\slash",
+                           "tab\there",
+                           "line\nend",
+                           "[1]",
+                           "{",
+                           "*",
+                           "&a",
+                           "!x",
+                           "%",
+                           "@",
+                           "`",
+                           "\x01",
+                           "umlaut \xc3\xa4",
+                           "<=50K.",
+                           " >50K",
+                           "true",
+                           "0x10",
+                           "1e3",
+                           "?",
+                           ":",
+                           ",",
+                           "|",
+                           ">"}) {
     label.add_positive(text);
   }
   ExpectRoundTrip(file);

@@ -16,7 +16,8 @@ TEST(DurationTest, EveryUnitIsRead) {
 }
 
 TEST(DurationTest, OtherTextsAreRefused) {
-  for (const char* text : {"", "10", "m", "10 minutes", "-1s", "0s", "1e3s", "1..5s", "0.5ms", "10m5s", "999999999999999999d", "1.5", "s10"}) {
+  for (const char* text :
+       {"", "10", "m", "10 minutes", "-1s", "0s", "1e3s", "1..5s", "0.5ms", "10m5s", "999999999999999999d", "1.5", "s10"}) {
     EXPECT_FALSE(ParseDurationMs(text).ok()) << text;
   }
 }
@@ -71,7 +72,8 @@ TEST(CadenceTest, OtherTextsAreRefused) {
 }
 
 TEST(CadenceTest, WhatIsWrittenReadsBack) {
-  for (const char* text : {"1 step", "500 steps", "10m", "1 epoch", "0.25 epochs", "2 epochs"}) EXPECT_EQ(FormatCadence(*ParseCadence(text)), text);
+  for (const char* text : {"1 step", "500 steps", "10m", "1 epoch", "0.25 epochs", "2 epochs"})
+    EXPECT_EQ(FormatCadence(*ParseCadence(text)), text);
 }
 
 TEST(FormatNumberTest, TheShortestExactTextIsWritten) {
