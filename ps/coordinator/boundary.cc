@@ -45,45 +45,44 @@ absl::Status Coordinator::Impl::Train() {
   }
 }
 
+Coordinator::Impl::Cut Coordinator::Impl::EnterBoundary() {
+  MutexLock lock(&mutex_);
+  Cut cut;
+  cut.evaluate = training_->boundary().evaluate;
+  if (cut.evaluate) SetPhase(Phase::kEvaluating);
+  cut.step = training_->step();
+  cut.incarnation = incarnation_;
+  if (training_->sync()) {
+    cut.decision = training_->decision();
+    cut.server_step = cut.step;
+  }
+  cut.patience = Patience();
+  cut.holdout = HasHoldout(*plan_);
+  cut.keep = std::max(1u, plan_->job().checkpoint().keep());
+  return cut;
+}
+
 absl::Status Coordinator::Impl::PassBoundary() {
-  Boundary boundary;
-  Decision decision;
-  std::optional<uint64_t> sync_step;
-  uint64_t step, incarnation;
-  absl::Duration patience;
-  bool holdout;
-  uint32_t keep;
-  {
-    MutexLock lock(&mutex_);
-    boundary = training_->boundary();
-    if (boundary.evaluate) SetPhase(Phase::kEvaluating);
-    step = training_->step();
-    if (training_->sync()) {
-      decision = training_->decision();
-      sync_step = step;
-    }
-    incarnation = incarnation_;
-    patience = Patience();
-    holdout = HasHoldout(*plan_);
-    keep = plan_->job().checkpoint().keep();
+  const Cut cut = EnterBoundary();
+  if (cut.server_step.has_value()) {
+    TESSERA_RETURN_IF_ERROR(servers_.Commit(cut.decision, cut.patience, [this] { return IsCancelled(); }));
   }
-  if (sync_step.has_value()) TESSERA_RETURN_IF_ERROR(servers_.Commit(decision, patience, [this] { return IsCancelled(); }));
-  TESSERA_ASSIGN_OR_RETURN(const std::string folder, store_.Begin(step, incarnation));
+  TESSERA_ASSIGN_OR_RETURN(const std::string folder, store_.Begin(cut.step, cut.incarnation));
   Checkpoint manifest;
-  TESSERA_RETURN_IF_ERROR(servers_.Save(folder, sync_step, &manifest));
+  TESSERA_RETURN_IF_ERROR(servers_.Save(folder, cut.server_step, &manifest));
   Score score;
-  if (boundary.evaluate) {
-    TESSERA_ASSIGN_OR_RETURN(score, Evaluate(holdout, decision));
+  if (cut.evaluate) {
+    TESSERA_ASSIGN_OR_RETURN(score, Evaluate(cut.holdout, cut.decision));
   }
   {
     MutexLock lock(&mutex_);
-    if (boundary.evaluate) training_->AddEvaluation(score, CheckpointName(folder));
+    if (cut.evaluate) training_->AddEvaluation(score, CheckpointName(folder));
     manifest.MergeFrom(MakeManifest());
   }
   TESSERA_ASSIGN_OR_RETURN(const std::string saved, store_.Commit(folder, manifest));
   saved_ = CheckpointStore::Entry{saved, manifest};
   // Old checkpoints that stay cost room on the disk, not the job.
-  const absl::Status pruned = store_.Prune(std::max(keep, 1u), {manifest.state().best_checkpoint()});
+  const absl::Status pruned = store_.Prune(cut.keep, {manifest.state().best_checkpoint()});
   if (!pruned.ok()) LogWarning(absl::StrCat("old checkpoints were not removed: ", pruned.message()));
   MutexLock lock(&mutex_);
   checkpoint_ = saved;

@@ -1,7 +1,7 @@
 // The coordinator behind its interface: one state under one lock, the calls that change it, and one thread that leads the job through its
 // phases and speaks to the servers. Private to this folder.
 //
-// Who does what: a call (coordinator_calls.cc) records what a worker reports and answers from the state, never touching servers or disk;
+// Who does what: a call (coordinator_calls.cc, answers.cc) records what a worker reports and answers from the state, never touching servers or disk;
 // decisions without a flag are made right there. The owner thread (run.cc, boundary.cc) does whatever takes long, without the lock, while
 // `phase` and `training`'s boundary keep work from being handed out.
 #pragma once
@@ -54,7 +54,20 @@ class Coordinator::Impl {
   absl::Status OpenServers(const std::string& restore_from, std::optional<uint64_t> step);
   absl::Status WaitForWorkers();
   absl::Status Train();
+  // Commits, saves, evaluates where that is due, and makes the checkpoint current.
   absl::Status PassBoundary();
+  // What there is to do at a boundary, taken from the state at once.
+  struct Cut {
+    bool evaluate = false;
+    bool holdout = false;
+    uint64_t step = 0;
+    uint64_t incarnation = 0;
+    Decision decision;                    // sync
+    std::optional<uint64_t> server_step;  // sync: where the servers are once the decision is committed
+    absl::Duration patience;
+    uint32_t keep = 1;
+  };
+  Cut EnterBoundary();
   // The score of what the servers hold; `decision` is theirs. Without anything to score: a score of 0 rows.
   absl::StatusOr<Score> Evaluate(bool holdout, const Decision& decision);
   Checkpoint MakeManifest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -67,7 +80,7 @@ class Coordinator::Impl {
   absl::Duration Patience() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Interrupted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // --- Calls (coordinator_calls.cc).
+  // --- Calls (coordinator_calls.cc, answers.cc).
   // A failure of the job is an outcome, not an error of the call.
   absl::Status Record(const DoneRequest& request, Member member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotePlanKnown(const DoneRequest& request, Members::Info* info) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -76,6 +89,8 @@ class Coordinator::Impl {
   bool AnswerTraining(const DoneRequest& request, Members::Info* info, Instruction* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AnswerEvaluating(Members::Info* info, Instruction* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AttachPlan(Members::Info* info, Instruction* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // --- Both (upkeep.cc).
   // Ends leases, and the job where somebody is lost or makes no progress.
   void Tick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CheckProgress(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
