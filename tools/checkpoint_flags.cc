@@ -5,7 +5,9 @@
 namespace tessera {
 
 void AddCheckpointFlags(CLI::App* command, bool data_required, CheckpointFlags* flags) {
-  command->add_option("--checkpoint", flags->checkpoint, "a checkpoint, a folder of checkpoints, or runs/NAME; @best or @newest after it chooses")
+  command
+      ->add_option("--checkpoint", flags->checkpoint,
+                   "a checkpoint, a folder of checkpoints, or runs/NAME; @best or @newest after it chooses")
       ->required()
       ->type_name("DIR");
   command->add_option("--data", flags->data, "files or globs; - is standard input")->required(data_required)->type_name("FILE...");

@@ -36,7 +36,9 @@ namespace {
 }  // namespace
 
 absl::StatusOr<ChildProcess> ChildProcess::Start(const std::string& name, const std::vector<std::string>& command, const std::string& log) {
-  if (access(command[0].c_str(), X_OK) != 0) return absl::ErrnoToStatus(errno, absl::StrCat(command[0], ": cannot be started; is it built?"));
+  if (access(command[0].c_str(), X_OK) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat(command[0], ": cannot be started; is it built?"));
+  }
   const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (input < 0 || output < 0) {

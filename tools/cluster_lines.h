@@ -11,8 +11,8 @@
 namespace tessera {
 
 struct ClusterLines {
-  std::vector<std::string> addresses;                // of the servers; the first one has the coordinator
-  std::vector<std::vector<std::string>> servers;     // words of each line; the first is the program's path
+  std::vector<std::string> addresses;             // of the servers; the first one has the coordinator
+  std::vector<std::vector<std::string>> servers;  // words of each line; the first is the program's path
   std::vector<std::vector<std::string>> workers;
 };
 

@@ -31,19 +31,26 @@ std::string ResultText(const StepBenchResult& r, const Flags& flags) {
   line("push", r.push_ms);
   line("step", r.step_ms);
   line("its matrix products alone", r.products_ms);
-  absl::StrAppendFormat(&text, "%s of the step is matrix products (%s of forward and backward); %s unique ids of %s\n", PercentText(r.step_ratio).c_str(),
-                        PercentText(r.train_ratio).c_str(), CountText(r.unique_ids).c_str(), CountText(uint64_t{r.rows} * 26).c_str());
-  absl::StrAppend(&text, RateText(r.examples_per_second), "\n");
+  absl::StrAppend(&text, PercentText(r.step_ratio), " of the step is matrix products (", PercentText(r.train_ratio),
+                  " of forward and backward); ", CountText(r.unique_ids), " unique ids of ", CountText(uint64_t{r.rows} * 26), "\n",
+                  RateText(r.examples_per_second), "\n");
   return text;
 }
 
 std::string ResultJson(const StepBenchResult& r, const Flags& flags) {
   JsonWriter json;
-  json.BeginObject().Key("rows").Number(r.rows).Key("unique_ids").Number(r.unique_ids).Key("threads").SignedNumber(flags.threads);
-  json.Key("pairs").Number(flags.bench.pairs).Key("batch_ms").Real(r.batch_ms).Key("pull_ms").Real(r.pull_ms).Key("train_ms").Real(r.train_ms);
-  json.Key("push_ms").Real(r.push_ms).Key("step_ms").Real(r.step_ms).Key("products_ms").Real(r.products_ms);
-  json.Key("step_ratio").Real(r.step_ratio).Key("train_ratio").Real(r.train_ratio);
-  json.Key("examples_per_second").Real(r.examples_per_second);
+  json.BeginObject().Key("rows").Number(r.rows).Key("unique_ids").Number(r.unique_ids);
+  json.Key("threads").SignedNumber(flags.threads).Key("pairs").Number(flags.bench.pairs);
+  const auto put = [&json](const char* name, double value) { json.Key(name).Real(value); };
+  put("batch_ms", r.batch_ms);
+  put("pull_ms", r.pull_ms);
+  put("train_ms", r.train_ms);
+  put("push_ms", r.push_ms);
+  put("step_ms", r.step_ms);
+  put("products_ms", r.products_ms);
+  put("step_ratio", r.step_ratio);
+  put("train_ratio", r.train_ratio);
+  put("examples_per_second", r.examples_per_second);
   return json.EndObject().Finish();
 }
 
@@ -63,7 +70,8 @@ absl::Status BenchStep(const Flags& flags, Output* output) {
 void AddBench(CommandLine* line) {
   line->Describe("bench", "This machine's figures");
   auto flags = std::make_shared<Flags>();
-  CLI::App* step = line->Add("bench step", "A whole training step beside its matrix products alone", [flags](Output* output) { return BenchStep(*flags, output); });
+  CLI::App* step = line->Add("bench step", "A whole training step beside its matrix products alone",
+                             [flags](Output* output) { return BenchStep(*flags, output); });
   step->add_option("--rows", flags->bench.rows, "rows of a step")->check(CLI::Range(1, 1 << 20))->capture_default_str()->type_name("N");
   step->add_option("--pairs", flags->bench.pairs, "steps measured")->check(CLI::Range(1, 100000))->capture_default_str()->type_name("N");
   step->add_option("--threads", flags->threads, "compute threads; default: all cores")->check(CLI::Range(1, 1024))->type_name("N");

@@ -92,7 +92,8 @@ absl::Status PrintLines(const ClusterLines& lines, Output* output) {
 
 absl::Status RunCluster(RunFlags flags, Output* output) {
   StopSignal stop;
-  const std::string again = absl::StrCat(TypedAgain({"cluster", "run"}, flags.job), " --servers ", flags.servers, " --workers ", flags.workers);
+  const std::string again =
+      absl::StrCat(TypedAgain({"cluster", "run"}, flags.job), " --servers ", flags.servers, " --workers ", flags.workers);
   flags.job.sets.push_back(absl::StrCat("training.workers=", flags.workers));
   TESSERA_ASSIGN_OR_RETURN(const JobFile job, LoadJob(flags.job));
   TESSERA_ASSIGN_OR_RETURN(const ClusterLines lines, MakeClusterLines(flags.job, flags.servers, flags.workers));
@@ -138,7 +139,8 @@ absl::Status ShowStatus(const std::string& address, Output* output) {
 void AddCluster(CommandLine* line) {
   line->Describe("cluster", "Daemons on this machine, and those that run elsewhere");
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* run = line->Add("cluster run", "Train a job with real daemons on this machine", [flags](Output* output) { return RunCluster(*flags, output); });
+  CLI::App* run = line->Add("cluster run", "Train a job with real daemons on this machine",
+                            [flags](Output* output) { return RunCluster(*flags, output); });
   AddJobFlags(run, &flags->job);
   run->add_option("--servers", flags->servers, "parameter servers")->check(CLI::Range(1, 256))->capture_default_str()->type_name("N");
   run->add_option("--workers", flags->workers, "workers")->check(CLI::Range(1, 256))->capture_default_str()->type_name("N");

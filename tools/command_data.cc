@@ -42,9 +42,9 @@ absl::Status Generate(const Flags& flags, Output* output) {
   const double seconds = absl::ToDoubleSeconds(clock->Now() - start);
   // 0 / 0 is not a number, and becomes null.
   const double click_rate = static_cast<double>(summary.clicks) / static_cast<double>(summary.rows);
-  const std::string text =
-      absl::StrCat(flags.output, ": ", CountText(summary.rows), " rows, ", CountText(bytes), " bytes in ", TimeText(absl::Seconds(seconds)),
-                   absl::StrFormat("; click rate %.4f", click_rate), "\nbest possible on these rows (the planted model's): ", ScoreText(summary.best), "\n");
+  const std::string text = absl::StrCat(flags.output, ": ", CountText(summary.rows), " rows, ", CountText(bytes), " bytes in ",
+                                        TimeText(absl::Seconds(seconds)), absl::StrFormat("; click rate %.4f", click_rate),
+                                        "\nbest possible on these rows (the planted model's): ", ScoreText(summary.best), "\n");
   // With the rows on standard output, what is for people goes to stderr.
   flags.output == "-" ? (void)std::fwrite(text.data(), 1, text.size(), stderr) : output->Text(text);
   JsonWriter json;
@@ -63,10 +63,15 @@ void AddData(CommandLine* line) {
                                 [flags](Output* output) { return Generate(*flags, output); });
   command->add_option("--rows", flags->log.rows, "rows to write")->required()->type_name("N");
   command->add_option("--output", flags->output, "file to write; - is standard output")->required()->type_name("FILE");
-  command->add_option("--skip", flags->log.skip, "rows of the endless log before the first one written: --skip of the training rows gives test rows")
+  command
+      ->add_option("--skip", flags->log.skip,
+                   "rows of the endless log before the first one written: as many as the training rows for a test")
       ->type_name("N");
   command->add_option("--seed", flags->log.seed, "another seed is another world")->capture_default_str()->type_name("N");
-  command->add_option("--click-rate", flags->log.click_rate, "part of rows with a click")->capture_default_str()->check(CLI::Range(0.001, 0.999))->type_name("P");
+  command->add_option("--click-rate", flags->log.click_rate, "part of rows with a click")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 0.999))
+      ->type_name("P");
   command->add_option("--threads", flags->threads, "threads; they change no byte")->check(CLI::Range(1, 1024))->type_name("N");
 }
 

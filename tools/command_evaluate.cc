@@ -36,7 +36,8 @@ absl::StatusOr<Subject> ChooseSubject(const Plan& plan, const std::vector<std::s
     TESSERA_ASSIGN_OR_RETURN(subject.input, Input::Open(plan, plan.train(), ReadOptions()));
     subject.wanted = [&plan](uint64_t key) { return IsHeldOut(plan, key); };
   } else {
-    return UsageError(absl::InvalidArgumentError("--data: the job has neither evaluation files nor held-out rows; name the files to score"));
+    return UsageError(
+        absl::InvalidArgumentError("--data: the job has neither evaluation files nor held-out rows; name the files to score"));
   }
   return subject;
 }
@@ -52,7 +53,8 @@ absl::Status Evaluate(const CheckpointFlags& flags, Output* output) {
   const Score score = counter.Finish();
   output->Text(absl::StrCat(subject.name, ": ", ScoreText(score), "\n"));
   if (score.has_calibration()) output->Text(absl::StrFormat("calibration %.4f (mean prediction / mean label)\n", score.calibration()));
-  if (score.has_normalized_entropy()) output->Text(absl::StrFormat("normalized entropy %.4f (below 1: better than the click rate alone)\n", score.normalized_entropy()));
+  if (score.has_normalized_entropy())
+    output->Text(absl::StrFormat("normalized entropy %.4f (below 1: better than the click rate alone)\n", score.normalized_entropy()));
   output->Text(absl::StrCat("checkpoint ", model->folder(), "\n"));
   JsonWriter json;
   json.BeginObject().Fields(score).Key("data").String(subject.name).Key("checkpoint").String(model->folder());
@@ -65,9 +67,10 @@ absl::Status Evaluate(const CheckpointFlags& flags, Output* output) {
 
 void AddEvaluate(CommandLine* line) {
   auto flags = std::make_shared<CheckpointFlags>();
-  AddCheckpointFlags(line->Add("evaluate", "Score a checkpoint on labelled rows: AUC, logloss, calibration; default: the job's evaluation data",
-                               [flags](Output* output) { return Evaluate(*flags, output); }),
-                     false, flags.get());
+  AddCheckpointFlags(
+      line->Add("evaluate", "Score a checkpoint on labelled rows: AUC, logloss, calibration; default: the job's evaluation data",
+                [flags](Output* output) { return Evaluate(*flags, output); }),
+      false, flags.get());
 }
 
 }  // namespace tessera

@@ -43,10 +43,12 @@ absl::Status Check(const JobFlags& flags, Output* output) {
 void AddJob(CommandLine* line) {
   line->Describe("job", "Look at a job file without running it");
   auto show = std::make_shared<JobFlags>();
-  AddJobFlags(line->Add("job show", "The effective job, and where each value came from", [show](Output* output) { return Show(*show, output); }),
-              show.get());
+  AddJobFlags(
+      line->Add("job show", "The effective job, and where each value came from", [show](Output* output) { return Show(*show, output); }),
+      show.get());
   auto check = std::make_shared<JobFlags>();
-  AddJobFlags(line->Add("job check", "All that would stop the job, at once", [check](Output* output) { return Check(*check, output); }), check.get());
+  AddJobFlags(line->Add("job check", "All that would stop the job, at once", [check](Output* output) { return Check(*check, output); }),
+              check.get());
 }
 
 }  // namespace tessera

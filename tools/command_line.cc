@@ -50,9 +50,11 @@ void Output::Text(absl::string_view text) const {
   if (!json_) std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-CommandLine::CommandLine() : app_(std::make_unique<CLI::App>("Tessera trains click-through models whose embedding tables outgrow one machine.", "tessera")) {
+CommandLine::CommandLine()
+    : app_(std::make_unique<CLI::App>("Tessera trains click-through models whose embedding tables outgrow one machine.", "tessera")) {
   app_->require_subcommand(1);
-  app_->footer("Type `tessera COMMAND --help` for the flags of a command. Exit codes: 0 done, 1 the job failed, 2 usage or job file wrong.");
+  app_->footer(
+      "Type `tessera COMMAND --help` for the flags of a command. Exit codes: 0 done, 1 the job failed, 2 usage or job file wrong.");
 }
 
 CommandLine::~CommandLine() = default;

@@ -80,7 +80,9 @@ void AddTrain(CommandLine* line) {
   command->add_flag("--dry-run", flags->dry_run, "check and plan the job, say what would be done, train nothing");
   command->add_flag("--fresh", flags->fresh, "begin anew; earlier state and checkpoints are renamed to NAME.old-TIME");
   command->add_option("--threads", flags->threads, "compute threads; default: all cores")->check(CLI::Range(1, 1024))->type_name("N");
-  command->add_option("--servers", flags->servers, "shards to keep the model in; changes no result")->check(CLI::Range(1, 256))->type_name("N");
+  command->add_option("--servers", flags->servers, "shards to keep the model in; changes no result")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
 }
 
 }  // namespace tessera

@@ -23,7 +23,8 @@ absl::StatusOr<Prospect> LookAtCheckpoints(const Plan& plan, const JobFolders& f
   const std::vector<std::string> differences = PlanDifferences(plan, newest->manifest.plan());
   if (!differences.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("It would be refused: the job or its data changed since ", newest->folder, "\n  ",
-                                                      absl::StrJoin(differences, "\n  "), "\nUndo the change, or begin anew with --fresh."));
+                                                      absl::StrJoin(differences, "\n  "),
+                                                      "\nUndo the change, or begin anew with --fresh."));
   }
   if (newest->manifest.state().finished()) return Prospect{"finished", absl::StrCat("It is finished: ", newest->folder)};
   return Prospect{"resume", absl::StrCat("It would go on from ", newest->folder)};

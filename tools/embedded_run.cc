@@ -26,7 +26,8 @@ absl::Status EmbeddedRun::Start() {
   options.checkpoint_directory = options_.folders.checkpoints;
   for (uint32_t shard = 0; shard < options_.servers; ++shard) {
     servers_.push_back(std::make_unique<Server>(
-        ServerOptions{.job = options.job.name(), .shard = shard, .shards = options_.servers, .state_directory = options_.folders.state}, &pool_));
+        ServerOptions{.job = options.job.name(), .shard = shard, .shards = options_.servers, .state_directory = options_.folders.state},
+        &pool_));
     apis_.push_back(servers_.back().get());
     options.addresses.push_back(absl::StrCat("shard ", shard, " of this process"));
   }

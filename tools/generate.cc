@@ -18,8 +18,8 @@ namespace {
 constexpr int kNumerics = 13;
 constexpr int kFactors = 8;
 // Ids per categorical field: Criteo's own sizes, the largest cut down so that all are 2,000,000.
-constexpr std::array<uint32_t, 26> kFieldIds = {1400, 560, 380000, 150000, 300,    24, 12000, 630,  3,    60000,  5300, 340000, 3100,
-                                                26,   11000, 300000, 10,   4600,   2000, 4,   330000, 18, 15,     220000, 86,   178924};
+constexpr std::array<uint32_t, 26> kFieldIds = {1400, 560,   380000, 150000, 300,  24,   12000, 630,    3,  60000, 5300,   340000, 3100,
+                                                26,   11000, 300000, 10,     4600, 2000, 4,     330000, 18, 15,    220000, 86,     178924};
 constexpr int kCategoricals = static_cast<int>(kFieldIds.size());
 constexpr double kZipfExponent = 1.05;
 constexpr double kNumericMissing = 0.12;
@@ -64,10 +64,10 @@ void AppendHex(uint32_t x, std::string* out) {
 }
 
 struct Row {
-  std::array<int, kNumerics> numerics;         // -1: missing
-  std::array<int64_t, kCategoricals> ids;      // over all fields; -1: missing
-  double logit;                                // without the bias
-  double chance;                               // a click if it is below the click probability
+  std::array<int, kNumerics> numerics;     // -1: missing
+  std::array<int64_t, kCategoricals> ids;  // over all fields; -1: missing
+  double logit;                            // without the bias
+  double chance;                           // a click if it is below the click probability
 };
 
 void AppendLine(const Row& row, bool click, std::string* out) {

@@ -30,7 +30,8 @@ JobFolders FoldersOf(const Job& job) {
   Job effective = job;
   std::vector<Origin> origins;
   FillDefaults(DataSize(), &effective, &origins);
-  return {fs::absolute(effective.storage().directory()).lexically_normal(), fs::absolute(effective.checkpoint().directory()).lexically_normal()};
+  return {fs::absolute(effective.storage().directory()).lexically_normal(),
+          fs::absolute(effective.checkpoint().directory()).lexically_normal()};
 }
 
 absl::StatusOr<StateLock> TakeFolders(const JobFolders& folders, const std::string& owner, bool fresh, Clock* clock,

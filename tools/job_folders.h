@@ -20,6 +20,7 @@ JobFolders FoldersOf(const Job& job);
 
 // Takes the state folder's lock for `owner`. With `fresh`, state and checkpoints of earlier runs are renamed to NAME.old-TIME first;
 // their new paths are added to `moved`. Refused while another process holds the state.
-absl::StatusOr<StateLock> TakeFolders(const JobFolders& folders, const std::string& owner, bool fresh, Clock* clock, std::vector<std::string>* moved);
+absl::StatusOr<StateLock> TakeFolders(const JobFolders& folders, const std::string& owner, bool fresh, Clock* clock,
+                                      std::vector<std::string>* moved);
 
 }  // namespace tessera

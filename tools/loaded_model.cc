@@ -25,7 +25,8 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(const std::string
 }
 
 absl::Status LoadedModel::Open(Clock* clock) {
-  server_ = std::make_unique<Server>(ServerOptions{.job = manifest_.job(), .shard = 0, .shards = 1, .state_directory = temporary_.path()}, &pool_);
+  server_ = std::make_unique<Server>(ServerOptions{.job = manifest_.job(), .shard = 0, .shards = 1, .state_directory = temporary_.path()},
+                                     &pool_);
   OpenRequest request;
   request.mutable_peer()->set_job(manifest_.job());
   request.mutable_peer()->set_incarnation(manifest_.incarnation());
@@ -45,7 +46,8 @@ absl::Status LoadedModel::Open(Clock* clock) {
   return absl::OkStatus();
 }
 
-absl::Status LoadedModel::Score(Input* input, std::function<bool(uint64_t)> wanted, absl::FunctionRef<absl::Status(const ScoredRows&)> sink) {
+absl::Status LoadedModel::Score(Input* input, std::function<bool(uint64_t)> wanted,
+                                absl::FunctionRef<absl::Status(const ScoredRows&)> sink) {
   std::vector<uint64_t> blocks(input->block_count());
   std::iota(blocks.begin(), blocks.end(), 0);
   return scorer_->Score(input, std::move(blocks), std::move(wanted), Scorer::Version(), sink);

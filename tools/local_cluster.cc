@@ -26,11 +26,13 @@ absl::Status EndedEarly(const ChildProcess& child) {
 
 absl::Status LocalCluster::Start(const ClusterLines& lines, const RunFolder& folder) {
   for (uint32_t i = 0; i < lines.servers.size(); ++i) {
-    TESSERA_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(absl::StrCat("server ", i), lines.servers[i], folder.ServerLogPath(i)));
+    TESSERA_ASSIGN_OR_RETURN(ChildProcess child,
+                             ChildProcess::Start(absl::StrCat("server ", i), lines.servers[i], folder.ServerLogPath(i)));
     servers_.push_back(std::move(child));
   }
   for (uint32_t i = 0; i < lines.workers.size(); ++i) {
-    TESSERA_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(absl::StrCat("worker ", i), lines.workers[i], folder.WorkerLogPath(i)));
+    TESSERA_ASSIGN_OR_RETURN(ChildProcess child,
+                             ChildProcess::Start(absl::StrCat("worker ", i), lines.workers[i], folder.WorkerLogPath(i)));
     workers_.push_back(std::move(child));
   }
   return absl::OkStatus();

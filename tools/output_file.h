@@ -9,7 +9,8 @@
 
 namespace tessera {
 
-// Written under another name beside its own, renamed by Commit; without Commit nothing is left. "-" is stdout. Move-only; owned by one thread.
+// Written under another name beside its own, renamed by Commit; without Commit nothing is left. "-" is stdout. Move-only; owned by one
+// thread.
 class OutputFile {
  public:
   static absl::StatusOr<OutputFile> Create(const std::string& path);
@@ -22,7 +23,8 @@ class OutputFile {
   absl::Status Commit();
 
  private:
-  OutputFile(std::string path, std::string temporary, std::FILE* file) : path_(std::move(path)), temporary_(std::move(temporary)), file_(file) {}
+  OutputFile(std::string path, std::string temporary, std::FILE* file)
+      : path_(std::move(path)), temporary_(std::move(temporary)), file_(file) {}
   absl::Status Failed() const;
 
   const std::string path_;

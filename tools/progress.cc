@@ -47,7 +47,8 @@ std::string ProgressText(const Report& report, const Plan& plan, double rows_per
 }
 
 std::string EvaluationText(const EvaluationReport& evaluation) {
-  std::string text = absl::StrCat("epoch ", evaluation.epoch(), ", step ", CountText(evaluation.step()), ": ", ScoreText(evaluation.score()));
+  std::string text =
+      absl::StrCat("epoch ", evaluation.epoch(), ", step ", CountText(evaluation.step()), ": ", ScoreText(evaluation.score()));
   if (evaluation.has_train_logloss()) absl::StrAppend(&text, absl::StrFormat(", training logloss %.5f", evaluation.train_logloss()));
   return text;
 }

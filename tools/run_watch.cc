@@ -11,7 +11,11 @@
 namespace tessera {
 
 RunWatch::RunWatch(CoordinatorApi* coordinator, const RunFolder* folder, Clock* clock)
-    : coordinator_(coordinator), folder_(folder), clock_(clock), terminal_(isatty(STDERR_FILENO) == 1), log_(folder->LogPath(), std::ios::app) {}
+    : coordinator_(coordinator),
+      folder_(folder),
+      clock_(clock),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      log_(folder->LogPath(), std::ios::app) {}
 
 RunWatch::~RunWatch() { Erase(); }
 

@@ -1,4 +1,5 @@
-// Looks at a run through its coordinator and tells a person about it: one line that is drawn over on a terminal, a line per event elsewhere.
+// Looks at a run through its coordinator and tells a person about it: one line that is drawn over on a terminal, a line per event
+// elsewhere.
 #pragma once
 
 #include <fstream>

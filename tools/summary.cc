@@ -37,16 +37,16 @@ std::string SummaryText(const Report& report, const Plan& plan, const RunFolder&
   if (report.was_finished()) {
     absl::StrAppend(&text, report.job(), " was finished before: nothing to do. Train it anew with ", again, " --fresh\n");
   } else {
-    absl::StrAppend(&text, report.job(), ": trained on ", CountText(report.rows()), " rows in ", TimeText(absl::Seconds(report.seconds())), " (",
-                    RateText(Rate(report)), "), ", CountText(report.total_steps()), " steps, ", report.epochs(), report.epochs() == 1 ? " epoch" : " epochs",
-                    "\n");
+    absl::StrAppend(&text, report.job(), ": trained on ", CountText(report.rows()), " rows in ", TimeText(absl::Seconds(report.seconds())),
+                    " (", RateText(Rate(report)), "), ", CountText(report.total_steps()), " steps, ", report.epochs(),
+                    report.epochs() == 1 ? " epoch" : " epochs", "\n");
   }
   if (report.has_evaluation()) {
     absl::StrAppend(&text, "  ", plan.evaluate_size() > 0 ? "test files  " : "held-out    ", ScoreText(report.evaluation()), "\n");
   }
   absl::StrAppend(&text, "  checkpoint  ", checkpoint, "\n", "  this run    ", folder.path(), "\n");
-  absl::StrAppend(&text, "Next:\n  tessera predict --checkpoint ", checkpoint, " --data FILE --output predictions.csv\n", "  tessera evaluate --checkpoint ",
-                  checkpoint, " --data FILE\n");
+  absl::StrAppend(&text, "Next:\n  tessera predict --checkpoint ", checkpoint, " --data FILE --output predictions.csv\n",
+                  "  tessera evaluate --checkpoint ", checkpoint, " --data FILE\n");
   return text;
 }
 

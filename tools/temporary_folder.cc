@@ -12,7 +12,9 @@ namespace tessera {
 absl::StatusOr<TemporaryFolder> TemporaryFolder::Create() {
   const char* parent = std::getenv("TMPDIR");
   std::string path = absl::StrCat(parent != nullptr && *parent != '\0' ? parent : "/tmp", "/tessera-XXXXXX");
-  if (mkdtemp(path.data()) == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot make a temporary folder (TMPDIR names where)"));
+  if (mkdtemp(path.data()) == nullptr) {
+    return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot make a temporary folder (TMPDIR names where)"));
+  }
   return TemporaryFolder(path);
 }
 

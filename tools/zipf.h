@@ -16,7 +16,7 @@ class Zipf {
   uint32_t Draw(RandomSequence* random) const;
 
  private:
-  double Integral(double x) const;         // of t^-exponent, up to a constant
+  double Integral(double x) const;  // of t^-exponent, up to a constant
   double IntegralInverse(double y) const;
 
   const uint32_t n_;

@@ -31,7 +31,12 @@ TEST(JsonTest, IntegersOf64BitsAreNumbers) {
 
 TEST(JsonTest, WhatIsNotFiniteIsNull) {
   JsonWriter json;
-  json.BeginArray().Real(std::numeric_limits<double>::quiet_NaN()).Real(std::numeric_limits<double>::infinity()).Real(0.1f).Real(1e300).EndArray();
+  json.BeginArray()
+      .Real(std::numeric_limits<double>::quiet_NaN())
+      .Real(std::numeric_limits<double>::infinity())
+      .Real(0.1f)
+      .Real(1e300)
+      .EndArray();
   EXPECT_EQ(Line(json.Finish()), "[null,null,0.1,1e+300]");
 }
 
