@@ -44,10 +44,12 @@ std::string NameOfSegment(const TableSpec& table, int64_t column) {
 
 }  // namespace
 
-std::string FindNonFinite(const Plan& plan, const Batch& batch, const ModelGradients& gradients) {
+std::string FindNonFinite(const Plan& plan, const Batch& batch, const ModelGradients& gradients, size_t* row) {
+  if (row != nullptr) *row = 0;
   if (const int64_t at = FirstNonFinite(gradients.rows); at >= 0) {
     const int64_t dim = RowDim(plan.table()), id = at / dim;
     const Slot slot = SlotOfOccurrence(batch.rows, batch.occurrences[batch.occurrence_begin[id]]);
+    if (row != nullptr) *row = slot.row;
     const uint64_t key = slot.row < batch.rows.keys.size() ? batch.rows.keys[slot.row] : 0;
     return absl::StrCat("gradient of ", NameOfSegment(plan.table(), at % dim), " of field ", plan.schema().fields(static_cast<int>(slot.field)),
                         " is ", gradients.rows[at], " (feature id ", batch.unique_ids[id], ", row key ", key, ": file ", RowKeyFile(key), ", byte ",

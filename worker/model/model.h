@@ -50,7 +50,8 @@ class CtrModel {
   virtual absl::Status Predict(const Batch& batch, const ModelValues& values, std::vector<float>* logits) = 0;
 };
 
-// "" if all gradients are finite, else which field (with a row that has it) or dense variable is not.
-std::string FindNonFinite(const Plan& plan, const Batch& batch, const ModelGradients& gradients);
+// "" if all gradients are finite, else which field (with a row that has it) or dense variable is not. `row`, if given, becomes the index in
+// the batch of a row to look at: the first one where no single row is to blame.
+std::string FindNonFinite(const Plan& plan, const Batch& batch, const ModelGradients& gradients, size_t* row = nullptr);
 
 }  // namespace tessera

@@ -1,6 +1,5 @@
 #include "worker/train/training_step.h"
 
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -93,10 +92,12 @@ absl::Status TrainingStep::Gradients(const Batch& batch, const StepKey& key, con
     return absl::OkStatus();
   }
   TESSERA_RETURN_IF_ERROR(model_->Train(batch, {values_.rows, values_.dense}, key, &gradients_));
-  const std::string what = FindNonFinite(plan_, batch, gradients_);
-  if (what.empty() && std::isfinite(gradients_.loss)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(step, ": ", what.empty() ? "the loss" : what, " is not finite (rows from ",
-                                                 input_->Where(batch.rows.keys.front()), " to ", input_->Where(batch.rows.keys.back()), ")"));
+  size_t row = 0;
+  const std::string what = FindNonFinite(plan_, batch, gradients_, &row);
+  if (what.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(step, ": the model diverged: ", what, "; see the row at ", input_->Where(batch.rows.keys[row]),
+                   ", one of a batch of ", batch.size(), ". A lower learning rate (optimizers.sparse, optimizers.dense) often helps"));
 }
 
 }  // namespace tessera
