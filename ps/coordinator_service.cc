@@ -29,6 +29,8 @@ class WireCoordinator final : public CoordinatorService::Service {
 
 }  // namespace
 
-std::shared_ptr<grpc::Service> MakeCoordinatorService(CoordinatorApi* coordinator) { return std::make_shared<WireCoordinator>(coordinator); }
+std::shared_ptr<grpc::Service> MakeCoordinatorService(CoordinatorApi* coordinator) {
+  return std::make_shared<WireCoordinator>(coordinator);
+}
 
 }  // namespace tessera

@@ -70,7 +70,8 @@ absl::Status ServerDaemon::Init() {
   const std::string checkpoints = std::filesystem::absolute(effective.checkpoint().directory()).lexically_normal();
   // Servers of one machine may share the folder; the first one holds the whole of it, as an embedded run would.
   const std::string locked = options_.shard == 0 ? state : absl::StrCat(state, "/server-", options_.shard);
-  TESSERA_ASSIGN_OR_RETURN(lock_, StateLock::Acquire(locked, absl::StrCat("tessera-ps, shard ", options_.shard, " of job ", effective.name())));
+  const std::string owner = absl::StrCat("tessera-ps, shard ", options_.shard, " of job ", effective.name());
+  TESSERA_ASSIGN_OR_RETURN(lock_, StateLock::Acquire(locked, owner));
   pool_ = std::make_unique<ThreadPool>(ThreadsFor(options_));
   ServerOptions server;
   server.job = effective.name();
@@ -99,7 +100,8 @@ absl::Status ServerDaemon::Start() {
   std::vector<std::shared_ptr<grpc::Service>> services = {MakeParameterServerService(server_.get())};
   if (coordinator_ != nullptr) services.push_back(MakeCoordinatorService(coordinator_.get()));
   TESSERA_ASSIGN_OR_RETURN(rpc_server_, RpcServer::Start(ListenAddress(), std::move(services)));
-  LogInfo(absl::StrCat("job ", options_.job.job.name(), ": listening on ", ListenAddress(), ", known as ", options_.servers[options_.shard]));
+  LogInfo(absl::StrCat("job ", options_.job.job.name(), ": listening on ", ListenAddress(), ", known as ",
+                       options_.servers[options_.shard]));
   return absl::OkStatus();
 }
 
@@ -114,7 +116,8 @@ void ServerDaemon::Watch() {
   if (coordinator_ == nullptr) return;
   Report report;
   if (!coordinator_->DescribeJob(DescribeJobRequest(), &report).ok()) return;
-  const std::string now = absl::StrCat("job ", report.job(), " is ", report.state(), report.message().empty() ? "" : ": ", report.message());
+  const absl::string_view colon = report.message().empty() ? "" : ": ";
+  const std::string now = absl::StrCat("job ", report.job(), " is ", report.state(), colon, report.message());
   if (now == logged_) return;
   logged_ = now;
   report.state() == "failed" ? LogError(now) : LogInfo(now);

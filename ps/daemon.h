@@ -28,8 +28,8 @@ struct ServerDaemonOptions {
 // INVALID_ARGUMENT where `servers`, `shard` or `listen` cannot be meant.
 absl::Status CheckServers(const ServerDaemonOptions& options);
 
-// REQUIRES: CheckServers. Server `shard`; shard 0 also hosts the coordinator. Owned by one thread. The order of calls is Init, Start, any number of Watch, Shutdown;
-// the destructor ends what was begun.
+// Server `shard`; shard 0 also hosts the coordinator. REQUIRES: CheckServers has passed. Owned by one thread.
+// Calls come in this order: Init, Start, any number of Watch, Shutdown; the destructor ends what was begun.
 class ServerDaemon {
  public:
   explicit ServerDaemon(ServerDaemonOptions options);

@@ -14,7 +14,9 @@ using Stub = ParameterServerService::Stub;
 class ParameterServerClient : public ParameterServerApi {
  public:
   ParameterServerClient(uint32_t shard, const std::string& address)
-      : peer_(absl::StrCat("server ", shard, " at ", address)), channel_(MakeChannel(address)), stub_(ParameterServerService::NewStub(channel_)) {}
+      : peer_(absl::StrCat("server ", shard, " at ", address)),
+        channel_(MakeChannel(address)),
+        stub_(ParameterServerService::NewStub(channel_)) {}
 
   // Loading and saving a shard may take long.
   absl::Status Open(const OpenRequest& request, OpenReply* reply) override { return Call(&Stub::Open, kSaveMs, request, reply); }

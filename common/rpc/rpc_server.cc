@@ -64,7 +64,8 @@ absl::Status WhyNotBound(const std::string& address) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const std::string& address, std::vector<std::shared_ptr<grpc::Service>> services) {
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const std::string& address,
+                                                            std::vector<std::shared_ptr<grpc::Service>> services) {
   QuietGrpc();
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMessageBytesMax);

@@ -19,8 +19,9 @@ inline gpr_timespec DeadlineAfter(int64_t ms) { return gpr_time_add(gpr_now(GPR_
 
 // Calls stub->*method. `peer` begins the message of an error. UNAVAILABLE where there is no connection within kConnectMs. Thread-safe.
 template <class Stub, class Request, class Reply>
-absl::Status UnaryCall(grpc::ChannelInterface* channel, Stub* stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                       int64_t deadline_ms, const std::string& peer, const Request& request, Reply* reply) {
+absl::Status UnaryCall(grpc::ChannelInterface* channel, Stub* stub,
+                       grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*), int64_t deadline_ms,
+                       const std::string& peer, const Request& request, Reply* reply) {
   if (channel->GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) channel->WaitForConnected(DeadlineAfter(kConnectMs));
   grpc::ClientContext context;
   context.set_deadline(DeadlineAfter(deadline_ms));

@@ -179,11 +179,12 @@ ParameterClient::~ParameterClient() = default;
 absl::Status ParameterClient::Pull(const Batch& batch, uint64_t step, const Decision* decision, bool evaluation, PulledValues* values) {
   return impl_->Pull(batch, step, decision, evaluation, values);
 }
-absl::Status ParameterClient::Stage(const Batch& batch, uint64_t step, const Decision& decision, uint32_t share, absl::Span<const float> rows,
-                                    absl::Span<const float> dense) {
+absl::Status ParameterClient::Stage(const Batch& batch, uint64_t step, const Decision& decision, uint32_t share,
+                                    absl::Span<const float> rows, absl::Span<const float> dense) {
   return impl_->Stage(batch, step, decision, share, rows, dense);
 }
-absl::Status ParameterClient::Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows, absl::Span<const float> dense) {
+absl::Status ParameterClient::Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows,
+                                   absl::Span<const float> dense) {
   return impl_->Push(batch, options, rows, dense);
 }
 

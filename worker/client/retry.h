@@ -21,7 +21,8 @@ class Retry {
   static constexpr absl::Duration kLongestWait = absl::Seconds(2);
 
   // `stopping` may be null; once it is true, no further attempt is made. Both pointers outlive this.
-  Retry(Clock* clock, absl::Duration patience, const std::atomic<bool>* stopping) : clock_(clock), patience_(patience), stopping_(stopping) {}
+  Retry(Clock* clock, absl::Duration patience, const std::atomic<bool>* stopping)
+      : clock_(clock), patience_(patience), stopping_(stopping) {}
 
   // Calls `attempt` until it returns something else than IsAway or `patience` has passed since the first call; then the last error says
   // how long it was tried. CANCELLED when stopping.

@@ -29,7 +29,9 @@ class CountingStream : public RowStream {
   uint64_t used_ = 0;
 };
 
-std::unique_ptr<RowStream> Counting(uint64_t rows, uint64_t bad_row = ~uint64_t{0}) { return std::make_unique<CountingStream>(rows, bad_row); }
+std::unique_ptr<RowStream> Counting(uint64_t rows, uint64_t bad_row = ~uint64_t{0}) {
+  return std::make_unique<CountingStream>(rows, bad_row);
+}
 
 TEST(BatchAheadTest, EveryRowComesOnceInOrderAndTheLastBatchHasTheRest) {
   BatchAhead batches(Counting(10), 4);
