@@ -60,7 +60,9 @@ using ConstTensor = Matrix<const float>;
 class Buffer {
  public:
   explicit Buffer(Backend* backend) : backend_(backend) {}
-  Buffer(Buffer&& other) noexcept : backend_(other.backend_), data_(other.data_), bytes_(other.bytes_) { other.data_ = nullptr, other.bytes_ = 0; }
+  Buffer(Buffer&& other) noexcept : backend_(other.backend_), data_(other.data_), bytes_(other.bytes_) {
+    other.data_ = nullptr, other.bytes_ = 0;
+  }
   Buffer& operator=(Buffer&&) = delete;
   ~Buffer();
 

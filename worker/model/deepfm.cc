@@ -38,9 +38,12 @@ absl::Status CheckWidthOf(const std::string& key, uint32_t width) {
 absl::Status CheckModel(const Plan& plan) {
   const tessera::Model& model = plan.job().model();
   TESSERA_RETURN_IF_ERROR(CheckWidthOf("model.embedding_dim", model.embedding_dim()));
-  for (int i = 0; i < model.hidden_size(); ++i) TESSERA_RETURN_IF_ERROR(CheckWidthOf(absl::StrCat("model.hidden[", i, "]"), model.hidden(i)));
+  for (int i = 0; i < model.hidden_size(); ++i) {
+    TESSERA_RETURN_IF_ERROR(CheckWidthOf(absl::StrCat("model.hidden[", i, "]"), model.hidden(i)));
+  }
   if (!(model.dropout() >= 0 && model.dropout() < 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("model.dropout: ", model.dropout(), " is out of range; it must be at least 0 and below 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.dropout: ", model.dropout(), " is out of range; it must be at least 0 and below 1"));
   }
   if (plan.schema().fields_size() == 0 && plan.schema().dense_size() == 0) {
     return absl::InvalidArgumentError("features: no column is a feature; add a rule like {match: [\"*\"], as: categorical}");
@@ -73,9 +76,11 @@ absl::StatusOr<Graph> BuildDeepFm(const Plan& plan) {
     auto layer = std::make_unique<HiddenLayer>();
     layer->number = i;
     layer->input = value;
-    layer->weight = graph.AddVariable(absl::StrCat("mlp.", i, ".weight"), {static_cast<uint64_t>(width), static_cast<uint64_t>(out)}, Xavier(width, out));
+    layer->weight = graph.AddVariable(absl::StrCat("mlp.", i, ".weight"), {static_cast<uint64_t>(width), static_cast<uint64_t>(out)},
+                                      Xavier(width, out));
     const int bias = graph.AddVariable(absl::StrCat("mlp.", i, ".bias"), {static_cast<uint64_t>(out)}, Constant(0));
-    value = graph.AddValue({.name = absl::StrCat("hidden.", i), .width = out, .gradient_width = out, .bias = bias, .dropout = model.dropout()});
+    value =
+        graph.AddValue({.name = absl::StrCat("hidden.", i), .width = out, .gradient_width = out, .bias = bias, .dropout = model.dropout()});
     layer->output = value;
     mlp.push_back(std::move(layer));
     width = out;

@@ -20,7 +20,8 @@ absl::Status CheckOptimizer(const std::string& key, const Optimizer& optimizer) 
   for (int i = 0; i < settings.GetDescriptor()->field_count(); ++i) {
     const auto* field = settings.GetDescriptor()->field(i);
     if (!settings.GetReflection()->HasField(settings, field)) {
-      return absl::InvalidArgumentError(absl::StrCat(key, ".", kind->name(), ".", field->name(), ": not set, and no default was filled in"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(key, ".", kind->name(), ".", field->name(), ": not set, and no default was filled in"));
     }
   }
   return absl::OkStatus();
@@ -33,7 +34,8 @@ absl::StatusOr<Graph> BuildGraph(const Plan& plan) {
     case deepfm:
       return BuildDeepFm(plan);
     default:
-      return absl::InvalidArgumentError(absl::StrCat("model.type: ", ModelType_Name(plan.job().model().type()), " cannot be built; use deepfm"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("model.type: ", ModelType_Name(plan.job().model().type()), " cannot be built; use deepfm"));
   }
 }
 

@@ -28,7 +28,24 @@ class DeviceBatch {
 
  private:
   // One buffer for each array; those of values and gradients follow.
-  enum Array { kInverse, kScales, kOffsets, kSlots, kBegin, kOrder, kRows, kDense, kLabels, kVariables, kRowGradient, kVariableGradients, kLoss, kLogits, kLogitGradient, kArrays };
+  enum Array {
+    kInverse,
+    kScales,
+    kOffsets,
+    kSlots,
+    kBegin,
+    kOrder,
+    kRows,
+    kDense,
+    kLabels,
+    kVariables,
+    kRowGradient,
+    kVariableGradients,
+    kLoss,
+    kLogits,
+    kLogitGradient,
+    kArrays
+  };
 
   const Graph& graph_;
   Backend* const backend_;

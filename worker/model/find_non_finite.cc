@@ -51,9 +51,9 @@ std::string FindNonFinite(const Plan& plan, const Batch& batch, const ModelGradi
     const Slot slot = SlotOfOccurrence(batch.rows, batch.occurrences[batch.occurrence_begin[id]]);
     if (row != nullptr) *row = slot.row;
     const uint64_t key = slot.row < batch.rows.keys.size() ? batch.rows.keys[slot.row] : 0;
-    return absl::StrCat("gradient of ", NameOfSegment(plan.table(), at % dim), " of field ", plan.schema().fields(static_cast<int>(slot.field)),
-                        " is ", gradients.rows[at], " (feature id ", batch.unique_ids[id], ", row key ", key, ": file ", RowKeyFile(key), ", byte ",
-                        RowKeyOffset(key), ")");
+    return absl::StrCat("gradient of ", NameOfSegment(plan.table(), at % dim), " of field ",
+                        plan.schema().fields(static_cast<int>(slot.field)), " is ", gradients.rows[at], " (feature id ",
+                        batch.unique_ids[id], ", row key ", key, ": file ", RowKeyFile(key), ", byte ", RowKeyOffset(key), ")");
   }
   if (const int64_t at = FirstNonFinite(gradients.dense); at >= 0) {
     int64_t begin = 0;

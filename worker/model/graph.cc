@@ -37,7 +37,8 @@ absl::Status Graph::Check() const {
   for (const auto& layer : layers_) {
     for (int v : layer->reads()) {
       if (v < 0 || v >= static_cast<int>(values_.size()) || state[v] != kWritten) {
-        return absl::InternalError(absl::StrCat("layer ", layer->name(), " reads value ", v, ", which was not written before, or is read twice"));
+        return absl::InternalError(
+            absl::StrCat("layer ", layer->name(), " reads value ", v, ", which was not written before, or is read twice"));
       }
       state[v] = kRead;
     }

@@ -32,17 +32,17 @@ struct Pass {
   uint64_t dropout_key = 0;  // of (seed, step); each layer adds its number
   uint64_t first_row = 0;
   Occurrences occurrences;
-  ConstTensor rows;                      // [u, row dimension]: the table's values
-  Tensor row_gradient;                   // [u, row dimension]
-  ConstTensor dense;                     // [n, dense inputs]
-  DeviceSpan<const float> labels;        // [n]
-  DeviceSpan<float> logits;              // [n]: layers add their terms
-  DeviceSpan<float> logit_gradient;      // [n]
-  DeviceSpan<double> loss;               // [1]
-  std::vector<DeviceSpan<const float>> variables;    // by variable
+  ConstTensor rows;                                // [u, row dimension]: the table's values
+  Tensor row_gradient;                             // [u, row dimension]
+  ConstTensor dense;                               // [n, dense inputs]
+  DeviceSpan<const float> labels;                  // [n]
+  DeviceSpan<float> logits;                        // [n]: layers add their terms
+  DeviceSpan<float> logit_gradient;                // [n]
+  DeviceSpan<double> loss;                         // [1]
+  std::vector<DeviceSpan<const float>> variables;  // by variable
   std::vector<DeviceSpan<float>> variable_gradients;
-  std::vector<Tensor> values;                        // by value: [n, width]
-  std::vector<Tensor> value_gradients;               // by value: [n, gradient_width]
+  std::vector<Tensor> values;           // by value: [n, width]
+  std::vector<Tensor> value_gradients;  // by value: [n, gradient_width]
 };
 
 class Graph;
@@ -52,7 +52,7 @@ class Layer {
  public:
   virtual ~Layer() = default;
   virtual std::string name() const = 0;
-  virtual std::vector<int> reads() const = 0;   // values
+  virtual std::vector<int> reads() const = 0;  // values
   virtual std::vector<int> writes() const = 0;
   // INTERNAL with the layer's and the value's name where shapes do not fit.
   virtual absl::Status Check(const Graph& graph) const = 0;

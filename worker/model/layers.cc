@@ -70,7 +70,8 @@ void HiddenLayer::Forward(const Graph& graph, Pass* pass) const {
   const Value& out = graph.value(output);
   Activation activation{.bias = pass->variables[out.bias], .relu = true};
   if (pass->training) {
-    activation.dropout = {.rate = out.dropout, .key = MixKey(pass->dropout_key, static_cast<uint64_t>(number)), .first_row = pass->first_row};
+    activation.dropout = {
+        .rate = out.dropout, .key = MixKey(pass->dropout_key, static_cast<uint64_t>(number)), .first_row = pass->first_row};
   }
   pass->backend->LinearForward(pass->values[input], VariableMatrix(graph, *pass, weight), activation, pass->values[output]);
 }
@@ -83,7 +84,8 @@ void HiddenLayer::Backward(const Graph& graph, Pass* pass) const {
   if (in.gradient_width == 0) return;
   ActivationGradient activation;
   if (in.bias >= 0) {
-    activation = {.output = pass->values[input], .scale = Dropout{.rate = in.dropout}.scale(), .column_sums = pass->variable_gradients[in.bias]};
+    activation = {
+        .output = pass->values[input], .scale = Dropout{.rate = in.dropout}.scale(), .column_sums = pass->variable_gradients[in.bias]};
   }
   const ConstTensor w = VariableMatrix(graph, *pass, weight).Rows(0, in.gradient_width);
   pass->backend->LinearBackwardInput(dy, w, activation, pass->value_gradients[input]);
@@ -94,7 +96,9 @@ absl::Status OutputLayer::Check(const Graph& graph) const {
   if (h < 0) return absl::OkStatus();
   const int64_t width = graph.value(h).width;
   TESSERA_RETURN_IF_ERROR(CheckWidth(graph, name(), h, width, width));
-  if (graph.value(h).bias < 0) return absl::InternalError(absl::StrCat("layer output: value ", graph.value(h).name, " must have left a ReLU"));
+  if (graph.value(h).bias < 0) {
+    return absl::InternalError(absl::StrCat("layer output: value ", graph.value(h).name, " must have left a ReLU"));
+  }
   return graph.CheckVariable(name(), weight, {static_cast<uint64_t>(width), 1});
 }
 

@@ -31,8 +31,8 @@ struct EmbedLayer : public Layer {
 struct HiddenLayer : public Layer {
   int input = -1;
   int output = -1;
-  int weight = -1;   // variable [in, out]
-  int number = 0;    // sets this layer's dropout apart from the others'
+  int weight = -1;  // variable [in, out]
+  int number = 0;   // sets this layer's dropout apart from the others'
 
   std::string name() const override;
   std::vector<int> reads() const override { return {input}; }

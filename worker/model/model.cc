@@ -28,7 +28,8 @@ absl::Status CheckPlan(const Plan& plan, const Graph& graph) {
     return absl::InvalidArgumentError("plan.table is not what plan.job.model makes; describe the model first");
   }
   if (plan.variables_size() != static_cast<int>(graph.variables().size())) {
-    return absl::InvalidArgumentError(absl::StrCat("plan.variables: ", plan.variables_size(), " variables, but the model has ", graph.variables().size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("plan.variables: ", plan.variables_size(), " variables, but the model has ", graph.variables().size()));
   }
   for (int i = 0; i < plan.variables_size(); ++i) {
     if (differ(plan.variables(i), described.variables(i))) {

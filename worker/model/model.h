@@ -37,14 +37,16 @@ struct StepKey {
   uint64_t first_row = 0;
 };
 
-// (proto/job.proto has a Model too: what a person asks for.) Owned by one thread. The same inputs give the same bits at any number of threads.
+// (proto/job.proto has a Model too: what a person asks for.)
+// Owned by one thread. The same inputs give the same bits at any number of threads.
 class CtrModel {
  public:
   // Builds the graph and checks its shapes. `backend` outlives the model.
   static absl::StatusOr<std::unique_ptr<CtrModel>> Create(const Plan& plan, Backend* backend);
   virtual ~CtrModel() = default;
 
-  // Forward and backward. REQUIRES: labels are 0 or 1. A non-finite loss or gradient is returned as it is: the caller looks (FindNonFinite).
+  // Forward and backward. REQUIRES: labels are 0 or 1. A non-finite loss or gradient is returned as it is: the caller looks
+  // (FindNonFinite).
   virtual absl::Status Train(const Batch& batch, const ModelValues& values, const StepKey& key, ModelGradients* gradients) = 0;
   // Forward without dropout: one logit per row. A row's logit does not depend, to the bit, on the rows it is batched with.
   virtual absl::Status Predict(const Batch& batch, const ModelValues& values, std::vector<float>* logits) = 0;

@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-constexpr uint64_t kBatches = 8;    // used in turn: more rows than any cache holds
+constexpr uint64_t kBatches = 8;  // used in turn: more rows than any cache holds
 constexpr uint32_t kWarmUpSteps = 3;
 
 double Median(std::vector<double> values) {
@@ -89,7 +89,8 @@ struct Measured {
 };
 
 // One step on rows that are given away, each part timed.
-absl::Status Step(Rows rows, uint64_t number, const StepBenchStore& store, CtrModel* model, ModelGradients* gradients, uint32_t* ids, Measured* measured) {
+absl::Status Step(Rows rows, uint64_t number, const StepBenchStore& store, CtrModel* model, ModelGradients* gradients, uint32_t* ids,
+                  Measured* measured) {
   Batch batch;
   ModelValues values;
   double ms[4];
@@ -135,7 +136,8 @@ absl::StatusOr<Plan> StepBenchPlan() {
   return plan;
 }
 
-absl::StatusOr<StepBenchResult> RunStepBench(const Plan& plan, const StepBenchStore& store, const StepBenchOptions& options, Backend* backend) {
+absl::StatusOr<StepBenchResult> RunStepBench(const Plan& plan, const StepBenchStore& store, const StepBenchOptions& options,
+                                             Backend* backend) {
   TESSERA_ASSIGN_OR_RETURN(const auto model, CtrModel::Create(plan, backend));
   Products products(plan, options.rows, backend);
   TESSERA_RETURN_IF_ERROR(products.Reserve());

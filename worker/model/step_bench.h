@@ -29,11 +29,11 @@ struct StepBenchOptions {
 struct StepBenchResult {
   uint32_t rows = 0;
   uint32_t unique_ids = 0;
-  double batch_ms = 0;   // making ids unique
+  double batch_ms = 0;  // making ids unique
   double pull_ms = 0;
-  double train_ms = 0;   // forward and backward
+  double train_ms = 0;  // forward and backward
   double push_ms = 0;
-  double step_ms = 0;    // all of them
+  double step_ms = 0;  // all of them
   double products_ms = 0;
   double step_ratio = 0;   // products / step
   double train_ratio = 0;  // products / train
@@ -45,6 +45,7 @@ struct StepBenchResult {
 absl::StatusOr<Plan> StepBenchPlan();
 
 // Alternates whole steps with their matrix products alone (the same backend, the same shapes, nothing in between). Ids are Zipf(1.05).
-absl::StatusOr<StepBenchResult> RunStepBench(const Plan& plan, const StepBenchStore& store, const StepBenchOptions& options, Backend* backend);
+absl::StatusOr<StepBenchResult> RunStepBench(const Plan& plan, const StepBenchStore& store, const StepBenchOptions& options,
+                                             Backend* backend);
 
 }  // namespace tessera

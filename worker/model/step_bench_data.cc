@@ -8,8 +8,8 @@
 namespace tessera {
 namespace {
 
-constexpr double kVocabulary[kBenchCategorical] = {1400, 560,    380000, 150000, 300, 24,   12000, 630,    3,  60000,  5300, 340000, 3100,
-                                                   26,   11000,  300000, 10,     4600, 2000, 4,    330000, 18, 15,     220000, 86,   178924};
+constexpr double kVocabulary[kBenchCategorical] = {1400,  560,    380000, 150000, 300,  24, 12000,  630, 3,  60000,  5300, 340000, 3100, 26,
+                                                   11000, 300000, 10,     4600,   2000, 4,  330000, 18,  15, 220000, 86,   178924};
 constexpr double kExponent = 1.05;
 
 // Inverse of the continuous Zipf distribution on [1, n].

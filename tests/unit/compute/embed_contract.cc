@@ -36,9 +36,13 @@ TEST_P(EmbedContract, ForwardPoolsAndInteracts) {
     const int64_t width = c.fields * c.dim + c.dense;
     DeviceSparseCase device(backend_, c);
     Output<float> x(backend_, c.rows * width), sums(backend_, c.rows * c.dim), logits(backend_, c.rows), alone(backend_, c.rows);
-    Backend::EmbedForwardArgs args{.occurrences = device.occurrences(), .values = ConstTensor(device.values.span(), c.ids, c.dim + 1),
-                                   .dense = ConstTensor(device.dense.span(), c.rows, c.dense), .dense_weights = device.dense_weights.span(),
-                                   .x = Tensor(x.span(), c.rows, width), .sums = Tensor(sums.span(), c.rows, c.dim), .logits = logits.span()};
+    Backend::EmbedForwardArgs args{.occurrences = device.occurrences(),
+                                   .values = ConstTensor(device.values.span(), c.ids, c.dim + 1),
+                                   .dense = ConstTensor(device.dense.span(), c.rows, c.dense),
+                                   .dense_weights = device.dense_weights.span(),
+                                   .x = Tensor(x.span(), c.rows, width),
+                                   .sums = Tensor(sums.span(), c.rows, c.dim),
+                                   .logits = logits.span()};
     backend_->EmbedForward(args);
     const auto got_x = x.Fetch(), got_sums = sums.Fetch(), got_logits = logits.Fetch();
     args.x = Tensor();
@@ -76,12 +80,19 @@ TEST_P(EmbedContract, BackwardEqualsFiniteDifferences) {
     Input<float> x_gradient(backend_, dx), logit_gradient(backend_, dl);
     Output<float> x(backend_, c.rows * (c.fields * c.dim + c.dense)), sums(backend_, c.rows * c.dim), logits(backend_, c.rows);
     Output<float> gradient(backend_, c.ids * (c.dim + 1)), without_x(backend_, c.ids * (c.dim + 1));
-    backend_->EmbedForward({.occurrences = device.occurrences(), .values = ConstTensor(device.values.span(), c.ids, c.dim + 1),
-                            .dense = ConstTensor(device.dense.span(), c.rows, c.dense), .dense_weights = device.dense_weights.span(),
-                            .x = Tensor(x.span(), c.rows, c.fields * c.dim + c.dense), .sums = Tensor(sums.span(), c.rows, c.dim), .logits = logits.span()});
-    Backend::EmbedBackwardArgs args{.occurrences = device.occurrences(), .values = ConstTensor(device.values.span(), c.ids, c.dim + 1),
-                                    .sums = Tensor(sums.span(), c.rows, c.dim), .x_gradient = ConstTensor(x_gradient.span(), c.rows, c.fields * c.dim),
-                                    .logit_gradient = logit_gradient.span(), .value_gradient = Tensor(gradient.span(), c.ids, c.dim + 1)};
+    backend_->EmbedForward({.occurrences = device.occurrences(),
+                            .values = ConstTensor(device.values.span(), c.ids, c.dim + 1),
+                            .dense = ConstTensor(device.dense.span(), c.rows, c.dense),
+                            .dense_weights = device.dense_weights.span(),
+                            .x = Tensor(x.span(), c.rows, c.fields * c.dim + c.dense),
+                            .sums = Tensor(sums.span(), c.rows, c.dim),
+                            .logits = logits.span()});
+    Backend::EmbedBackwardArgs args{.occurrences = device.occurrences(),
+                                    .values = ConstTensor(device.values.span(), c.ids, c.dim + 1),
+                                    .sums = Tensor(sums.span(), c.rows, c.dim),
+                                    .x_gradient = ConstTensor(x_gradient.span(), c.rows, c.fields * c.dim),
+                                    .logit_gradient = logit_gradient.span(),
+                                    .value_gradient = Tensor(gradient.span(), c.ids, c.dim + 1)};
     backend_->EmbedBackward(args);
     args.x_gradient = ConstTensor();
     args.value_gradient = Tensor(without_x.span(), c.ids, c.dim + 1);

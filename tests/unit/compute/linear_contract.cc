@@ -18,7 +18,8 @@ TEST_P(LinearContract, ForwardIsTheProductPlusBias) {
       for (int64_t out : kWidths) {
         Input<float> x(backend_, RandomFloats(n * in, 1)), w(backend_, RandomFloats(in * out, 2)), bias(backend_, RandomFloats(out, 3));
         Output<float> y(backend_, n * out), plain(backend_, n * out);
-        backend_->LinearForward(ConstTensor(x.span(), n, in), ConstTensor(w.span(), in, out), {.bias = bias.span()}, Tensor(y.span(), n, out));
+        backend_->LinearForward(ConstTensor(x.span(), n, in), ConstTensor(w.span(), in, out), {.bias = bias.span()},
+                                Tensor(y.span(), n, out));
         backend_->LinearForward(ConstTensor(x.span(), n, in), ConstTensor(w.span(), in, out), {}, Tensor(plain.span(), n, out));
         const auto& got = y.Fetch();
         const auto& got_plain = plain.Fetch();
@@ -36,7 +37,8 @@ TEST_P(LinearContract, ForwardIsTheProductPlusBias) {
 TEST_P(LinearContract, ReluKeepsPositiveValuesAndNaN) {
   Input<float> x(backend_, {1, -1, std::numeric_limits<float>::quiet_NaN()}), w(backend_, {1, -2, 0}), bias(backend_, {0.5f, 0, 0});
   Output<float> y(backend_, 9);
-  backend_->LinearForward(ConstTensor(x.span(), 3, 1), ConstTensor(w.span(), 1, 3), {.bias = bias.span(), .relu = true}, Tensor(y.span(), 3, 3));
+  backend_->LinearForward(ConstTensor(x.span(), 3, 1), ConstTensor(w.span(), 1, 3), {.bias = bias.span(), .relu = true},
+                          Tensor(y.span(), 3, 3));
   const auto& got = y.Fetch();
   EXPECT_EQ(std::vector<float>(got.begin(), got.begin() + 6), (std::vector<float>{1.5f, 0, 0, 0, 2, 0}));
   for (int j = 6; j < 9; ++j) EXPECT_TRUE(std::isnan(got[j]));
@@ -47,12 +49,14 @@ TEST_P(LinearContract, DropoutDependsOnKeyRowAndUnitOnly) {
   Input<float> x(backend_, RandomFloats(n * in, 1)), w(backend_, RandomFloats(in * out, 2)), bias(backend_, std::vector<float>(out, 10.0f));
   const Dropout dropout{.rate = 0.3, .key = 77, .first_row = 1000};
   Output<float> kept(backend_, n * out), y(backend_, n * out), tail(backend_, (n - 20) * out);
-  backend_->LinearForward(ConstTensor(x.span(), n, in), ConstTensor(w.span(), in, out), {.bias = bias.span(), .relu = true}, Tensor(kept.span(), n, out));
-  backend_->LinearForward(ConstTensor(x.span(), n, in), ConstTensor(w.span(), in, out), {.bias = bias.span(), .relu = true, .dropout = dropout}, Tensor(y.span(), n, out));
+  backend_->LinearForward(ConstTensor(x.span(), n, in), ConstTensor(w.span(), in, out), {.bias = bias.span(), .relu = true},
+                          Tensor(kept.span(), n, out));
+  backend_->LinearForward(ConstTensor(x.span(), n, in), ConstTensor(w.span(), in, out),
+                          {.bias = bias.span(), .relu = true, .dropout = dropout}, Tensor(y.span(), n, out));
   Dropout later = dropout;
   later.first_row += 20;
-  backend_->LinearForward(ConstTensor(x.span(), n, in).Rows(20, n - 20), ConstTensor(w.span(), in, out), {.bias = bias.span(), .relu = true, .dropout = later},
-                          Tensor(tail.span(), n - 20, out));
+  backend_->LinearForward(ConstTensor(x.span(), n, in).Rows(20, n - 20), ConstTensor(w.span(), in, out),
+                          {.bias = bias.span(), .relu = true, .dropout = later}, Tensor(tail.span(), n - 20, out));
   const auto &whole = kept.Fetch(), &got = y.Fetch(), &got_tail = tail.Fetch();
   for (int64_t i = 0; i < n * out; ++i) {
     const bool dropped = DropoutBits(MakeDropoutRow(77, 1000 + i / out), i % out) < DropoutThreshold(0.3);
@@ -79,7 +83,8 @@ TEST_P(LinearContract, ARowDependsNeitherOnItsPlaceNorOnItsNeighbours) {
         Output<float> all(backend_, n * out);
         backend_->LinearForward(ConstTensor(x.span(), n, in), ConstTensor(w.span(), in, out), {}, Tensor(all.span(), n, out));
         const auto& got = all.Fetch();
-        ASSERT_EQ(std::vector<float>(got.begin() + place * out, got.begin() + (place + 1) * out), want) << in << " x " << out << ", row " << place;
+        ASSERT_EQ(std::vector<float>(got.begin() + place * out, got.begin() + (place + 1) * out), want)
+            << in << " x " << out << ", row " << place;
       }
     }
   }
@@ -93,7 +98,8 @@ TEST_P(LinearContract, BackwardInputGoesThroughTheReluAndDropoutBelow) {
         Output<float> plain(backend_, n * in), carried(backend_, n * in), sums(backend_, in);
         backend_->LinearBackwardInput(ConstTensor(dy.span(), n, out), ConstTensor(w.span(), in, out), {}, Tensor(plain.span(), n, in));
         backend_->LinearBackwardInput(ConstTensor(dy.span(), n, out), ConstTensor(w.span(), in, out),
-                                      {.output = ConstTensor(x.span(), n, in), .scale = 1.25f, .column_sums = sums.span()}, Tensor(carried.span(), n, in));
+                                      {.output = ConstTensor(x.span(), n, in), .scale = 1.25f, .column_sums = sums.span()},
+                                      Tensor(carried.span(), n, in));
         const auto &got = plain.Fetch(), &through = carried.Fetch(), &got_sums = sums.Fetch();
         std::vector<Sum> columns(in);
         for (int64_t i = 0; i < n * in; ++i) {

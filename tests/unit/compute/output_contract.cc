@@ -33,13 +33,24 @@ TEST_P(OutputContract, LossAndGradientsEqualTheirDefinition) {
   for (int64_t n : kRowCounts) {
     for (int64_t k : {0, 1, 3, 16, 33, 400}) {
       const float scale = 1.25f;
-      Input<float> h(backend_, RandomFloats(n * k, 1)), w(backend_, RandomFloats(k, 2)), bias(backend_, {0.25f}), labels(backend_, Labels(n));
+      Input<float> h(backend_, RandomFloats(n * k, 1)), w(backend_, RandomFloats(k, 2)), bias(backend_, {0.25f}),
+          labels(backend_, Labels(n));
       const std::vector<float> start = RandomFloats(n, 3);
-      Output<float> logits(backend_, start), same(backend_, start), dl(backend_, n), dbias(backend_, 1), dw(backend_, k), dh(backend_, n * k), sums(backend_, k);
+      Output<float> logits(backend_, start), same(backend_, start), dl(backend_, n), dbias(backend_, 1), dw(backend_, k),
+          dh(backend_, n * k), sums(backend_, k);
       Output<double> loss(backend_, 1);
-      backend_->OutputLoss({.h = ConstTensor(h.span(), n, k), .h_scale = scale, .w = w.span(), .bias = bias.span(), .labels = labels.span(),
-                            .logits = logits.span(), .loss = loss.span(), .logit_gradient = dl.span(), .bias_gradient = dbias.span(),
-                            .w_gradient = dw.span(), .h_gradient = Tensor(dh.span(), n, k), .h_column_sums = sums.span()});
+      backend_->OutputLoss({.h = ConstTensor(h.span(), n, k),
+                            .h_scale = scale,
+                            .w = w.span(),
+                            .bias = bias.span(),
+                            .labels = labels.span(),
+                            .logits = logits.span(),
+                            .loss = loss.span(),
+                            .logit_gradient = dl.span(),
+                            .bias_gradient = dbias.span(),
+                            .w_gradient = dw.span(),
+                            .h_gradient = Tensor(dh.span(), n, k),
+                            .h_column_sums = sums.span()});
       backend_->OutputForward(ConstTensor(h.span(), n, k), w.span(), bias.span(), same.span());
       EXPECT_EQ(logits.Fetch(), same.Fetch()) << "training and prediction see the same logits";
       const auto &got_dl = dl.Fetch(), &got_dw = dw.Fetch(), &got_dh = dh.Fetch(), &got_sums = sums.Fetch();
@@ -72,8 +83,13 @@ TEST_P(OutputContract, LogitGradientEqualsFiniteDifferences) {
   const std::vector<float> start = {-3, -3, 0, 0, 5, 5};
   Output<float> logits(backend_, start), dl(backend_, 6), dbias(backend_, 1);
   Output<double> loss(backend_, 1);
-  backend_->OutputLoss({.w = w.span(), .bias = bias.span(), .labels = labels.span(), .logits = logits.span(), .loss = loss.span(),
-                        .logit_gradient = dl.span(), .bias_gradient = dbias.span()});
+  backend_->OutputLoss({.w = w.span(),
+                        .bias = bias.span(),
+                        .labels = labels.span(),
+                        .logits = logits.span(),
+                        .loss = loss.span(),
+                        .logit_gradient = dl.span(),
+                        .bias_gradient = dbias.span()});
   for (size_t i = 0; i < start.size(); ++i) {
     const double step = 1e-5;
     const double want = (LossOf(start[i] + step, labels.host[i]) - LossOf(start[i] - step, labels.host[i])) / (2 * step);
@@ -88,8 +104,13 @@ TEST_P(OutputContract, ExtremeLogitsStayFiniteAndNaNIsSeen) {
     Input<float> labels(backend_, {1, 0});
     Output<float> logits(backend_, {z, z}), dl(backend_, 2), dbias(backend_, 1);
     Output<double> loss(backend_, 1);
-    backend_->OutputLoss({.w = w.span(), .bias = bias.span(), .labels = labels.span(), .logits = logits.span(), .loss = loss.span(),
-                          .logit_gradient = dl.span(), .bias_gradient = dbias.span()});
+    backend_->OutputLoss({.w = w.span(),
+                          .bias = bias.span(),
+                          .labels = labels.span(),
+                          .logits = logits.span(),
+                          .loss = loss.span(),
+                          .logit_gradient = dl.span(),
+                          .bias_gradient = dbias.span()});
     EXPECT_EQ(std::isfinite(loss.Fetch()[0]), !std::isnan(z));
     EXPECT_EQ(std::isfinite(dl.Fetch()[0] + dl.Fetch()[1]), !std::isnan(z));
   }

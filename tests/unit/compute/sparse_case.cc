@@ -59,8 +59,16 @@ SparseRow ForwardOfRow(const SparseCase& c, int64_t i) {
 }
 
 DeviceSparseCase::DeviceSparseCase(Backend* backend, const SparseCase& c)
-    : values(backend, c.values), dense(backend, c.dense_values), dense_weights(backend, c.dense_weights), case_(c), backend_(backend),
-      inverse_(backend, c.inverse), offsets_(backend, c.offsets), begin_(backend, c.begin), order_(backend, c.order), scales_(backend, c.scales),
+    : values(backend, c.values),
+      dense(backend, c.dense_values),
+      dense_weights(backend, c.dense_weights),
+      case_(c),
+      backend_(backend),
+      inverse_(backend, c.inverse),
+      offsets_(backend, c.offsets),
+      begin_(backend, c.begin),
+      order_(backend, c.order),
+      scales_(backend, c.scales),
       slots_(backend, static_cast<int64_t>(c.inverse.size())) {}
 
 Occurrences DeviceSparseCase::occurrences() {

@@ -99,7 +99,8 @@ TEST(DeepFmTest, ABatchOfNoRowsHasZeroGradients) {
 
 TEST(DeepFmTest, BitsDoNotDependOnTheNumberOfThreads) {
   for (bool runs : {false, true}) {
-    const ModelCase c = MakeCase({.rows = 2500, .fields = 6, .dense = 3, .dim = 10, .hidden = {50, 33}, .dropout = 0.2, .scaled = true, .runs = runs});
+    const ModelCase c =
+        MakeCase({.rows = 2500, .fields = 6, .dense = 3, .dim = 10, .hidden = {50, 33}, .dropout = 0.2, .scaled = true, .runs = runs});
     ThreadPool one(1);
     const ModelGradients want = Train(c, MakeCpuBackend(&one).get());
     for (int threads : {2, 3, 8}) {

@@ -24,7 +24,8 @@ const float* VariableOf(const ModelCase& c, const std::string& name) {
   return nullptr;
 }
 
-void Units(const ModelCase& c, size_t i, const StepKey* key, int layer, const std::vector<double>& in, std::vector<double>* out, double* kink) {
+void Units(const ModelCase& c, size_t i, const StepKey* key, int layer, const std::vector<double>& in, std::vector<double>* out,
+           double* kink) {
   const std::string name = "mlp." + std::to_string(layer);
   const float *w = VariableOf(c, name + ".weight"), *b = VariableOf(c, name + ".bias");
   const double rate = c.plan.job().model().dropout();

@@ -43,9 +43,11 @@ TEST(PredictTest, LogitsEqualTheReferenceWithoutDropout) {
 }
 
 TEST(PredictTest, ARowsLogitDependsNeitherOnBatchSizeNorPositionNorNeighbours) {
-  const ModelCase c = MakeCase({.rows = 16281, .fields = 5, .dense = 1, .dim = 5, .hidden = {33, 16}, .scaled = true});
-  const std::vector<float> want = Predict(c, c.batch, 1);
-  for (size_t size : {1, 2, 17, 64, 65, 1000, 16281}) ExpectSameBits(c, size, want);
+  for (bool runs : {false, true}) {
+    const ModelCase c = MakeCase({.rows = 16281, .fields = 5, .dense = 1, .dim = 5, .hidden = {33, 16}, .scaled = true, .runs = runs});
+    const std::vector<float> want = Predict(c, c.batch, 1);
+    for (size_t size : {1, 2, 17, 64, 65, 1000, 16281}) ExpectSameBits(c, size, want);
+  }
 }
 
 TEST(PredictTest, TheSameHoldsForEveryShape) {

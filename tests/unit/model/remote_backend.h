@@ -27,7 +27,9 @@ class RemoteBackend : public Backend {
   void ExpandOffsets(DeviceSpan<const uint32_t> offsets, DeviceSpan<uint32_t> slots) override { cpu_->ExpandOffsets(offsets, slots); }
   void EmbedForward(const EmbedForwardArgs& args) override { cpu_->EmbedForward(args); }
   void EmbedBackward(const EmbedBackwardArgs& args) override { cpu_->EmbedBackward(args); }
-  void LinearForward(ConstTensor x, ConstTensor w, const Activation& activation, Tensor y) override { cpu_->LinearForward(x, w, activation, y); }
+  void LinearForward(ConstTensor x, ConstTensor w, const Activation& activation, Tensor y) override {
+    cpu_->LinearForward(x, w, activation, y);
+  }
   void LinearBackwardInput(ConstTensor dy, ConstTensor w, const ActivationGradient& activation, Tensor dx) override {
     cpu_->LinearBackwardInput(dy, w, activation, dx);
   }
@@ -36,7 +38,9 @@ class RemoteBackend : public Backend {
     cpu_->OutputForward(h, w, bias, logits);
   }
   void OutputLoss(const OutputLossArgs& args) override { cpu_->OutputLoss(args); }
-  void WeightedColumnSums(ConstTensor x, DeviceSpan<const float> weights, DeviceSpan<float> sums) override { cpu_->WeightedColumnSums(x, weights, sums); }
+  void WeightedColumnSums(ConstTensor x, DeviceSpan<const float> weights, DeviceSpan<float> sums) override {
+    cpu_->WeightedColumnSums(x, weights, sums);
+  }
 
  protected:
   absl::StatusOr<const void*> UploadBytes(const void* host, size_t bytes, Buffer* staging) override {

@@ -102,7 +102,7 @@ void ForwardRow(const Args& args, int64_t i) {
   float interaction = 0;
   ForDimBlocks(args.sums.cols, [&](auto width, int64_t j) {
     constexpr int W = decltype(width)::value;
-    interaction += row.offsets != nullptr ? PoolRuns<W>(args, row, j, x, sums)
+    interaction += row.offsets != nullptr  ? PoolRuns<W>(args, row, j, x, sums)
                    : row.scales != nullptr ? PoolFixed<W, true>(args, row, j, x, sums)
                                            : PoolFixed<W, false>(args, row, j, x, sums);
   });

@@ -18,8 +18,8 @@ void UseOneThread() {
   done = true;
 }
 
-// oneDNN turns products with a vector into other kernels, whose sums depend on where a row stands. Those cases are not worth a fast
-// path: a layer of one unit.
+// oneDNN takes products with a vector to kernels of their own that say nothing about the order of sums. Not worth a fast path: a layer of
+// one unit.
 void PlainGemm(const GemmArgs& g) {
   for (int64_t i = 0; i < g.m; ++i) {
     float* c = g.c + i * g.ldc;
@@ -42,8 +42,8 @@ bool Gemm(const GemmArgs& g) {
     return true;
   }
   UseOneThread();
-  const dnnl_status_t status = dnnl_sgemm(g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.b, g.ldb,
-                                          0.0f, g.c, g.ldc);
+  const dnnl_status_t status =
+      dnnl_sgemm(g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N', g.m, g.n, g.k, 1.0f, g.a, g.lda, g.b, g.ldb, 0.0f, g.c, g.ldc);
   assert(status == dnnl_success || status == dnnl_out_of_memory);
   return status == dnnl_success;
 }

@@ -22,8 +22,15 @@ void PanelProduct(Workspace* work, ConstTensor x, ConstTensor w, Tensor y, absl:
   float* const panel = rest == 0 ? nullptr : work->Scratch(kPanel, kPanelRows * (x.cols + y.cols));
   if (rest != 0 && panel == nullptr) return;
   ForPieces(work->pool(), x.rows, kPanelRows, [&](int64_t piece, int64_t begin, int64_t end) {
-    GemmArgs g{.m = kPanelRows, .n = y.cols, .k = x.cols, .a = x.data + begin * x.stride, .lda = x.stride, .b = w.data, .ldb = w.stride,
-               .c = y.data + begin * y.stride, .ldc = y.stride};
+    GemmArgs g{.m = kPanelRows,
+               .n = y.cols,
+               .k = x.cols,
+               .a = x.data + begin * x.stride,
+               .lda = x.stride,
+               .b = w.data,
+               .ldb = w.stride,
+               .c = y.data + begin * y.stride,
+               .ldc = y.stride};
     const bool whole = end - begin == kPanelRows;
     if (!whole) {
       for (int64_t i = begin; i < end; ++i) std::copy_n(x.data + i * x.stride, x.cols, panel + (i - begin) * x.cols);
@@ -70,7 +77,8 @@ void Activate(const Activation& activation, Tensor y, int64_t begin, int64_t end
     } else if (dropout.rate == 0) {
       BiasRelu(bias, y.cols, row);
     } else {
-      BiasReluDropout(bias, y.cols, MakeDropoutRow(dropout.key, dropout.first_row + i), DropoutThreshold(dropout.rate), dropout.scale(), row);
+      BiasReluDropout(bias, y.cols, MakeDropoutRow(dropout.key, dropout.first_row + i), DropoutThreshold(dropout.rate), dropout.scale(),
+                      row);
     }
   }
 }

@@ -25,8 +25,8 @@ struct Cut {
 
 Cut CutInto(int64_t size, int64_t unit, int64_t count) { return {size, unit, std::clamp<int64_t>(count, 1, (size + unit - 1) / unit)}; }
 
-// Figures for 624 x 400 x 4096 on two Zen 5 cores: tiles of 40 to 104 rows and 400 columns are within 3 % of each other; narrower ones lose up
-// to 30 % to packing. Multiples of 8 tiles share out evenly on 2, 4 and 8 threads; pieces of 2048 batch rows double that for more.
+// Figures for 624 x 400 x 4096 on two Zen 5 cores: tiles of 40 to 104 rows and 400 columns are within 3 % of each other; narrower ones lose
+// up to 30 % to packing. Multiples of 8 tiles share out evenly on 2, 4 and 8 threads; pieces of 2048 batch rows double that for more.
 constexpr int64_t kTileRows = 80;
 constexpr int64_t kTileColumns = 480;
 constexpr int64_t kTileBatch = 2048;
@@ -46,9 +46,16 @@ void CpuLinearBackwardWeights(Workspace* work, ConstTensor x, ConstTensor dy, Te
     const int64_t p = tile % batch.count, c = tile / batch.count % columns.count, r = tile / batch.count / columns.count;
     const int64_t i = rows.Begin(r), j = columns.Begin(c), first = batch.Begin(p), last = std::min(x.rows, batch.Begin(p + 1));
     float* const out = direct ? dw.data + i * dw.stride + j : parts + p * size + i * dw.cols + j;
-    const bool ok = Gemm({.transpose_a = true, .m = rows.Begin(r + 1) - i, .n = columns.Begin(c + 1) - j, .k = last - first,
-                          .a = x.data + first * x.stride + i, .lda = x.stride, .b = dy.data + first * dy.stride + j, .ldb = dy.stride,
-                          .c = out, .ldc = direct ? dw.stride : dw.cols});
+    const bool ok = Gemm({.transpose_a = true,
+                          .m = rows.Begin(r + 1) - i,
+                          .n = columns.Begin(c + 1) - j,
+                          .k = last - first,
+                          .a = x.data + first * x.stride + i,
+                          .lda = x.stride,
+                          .b = dy.data + first * dy.stride + j,
+                          .ldb = dy.stride,
+                          .c = out,
+                          .ldc = direct ? dw.stride : dw.cols});
     if (!ok) work->Fail(absl::ResourceExhaustedError("no memory to pack the operands of a matrix product"));
   });
   if (direct) return;

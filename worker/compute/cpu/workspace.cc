@@ -21,7 +21,8 @@ float* Workspace::Scratch(int slot, int64_t count) {
     s.size = 0;
     s.data.reset(static_cast<float*>(AllocateAligned(static_cast<size_t>(count) * sizeof(float))));
     if (s.data == nullptr) {
-      Fail(absl::ResourceExhaustedError(absl::StrCat("no memory for ", count, " floats of intermediate results; use a smaller training.batch_size")));
+      Fail(absl::ResourceExhaustedError(
+          absl::StrCat("no memory for ", count, " floats of intermediate results; use a smaller training.batch_size")));
       return nullptr;
     }
     s.size = count;
