@@ -7,7 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "common/mutex.h"
 #include "common/status_macros.h"
 #include "worker/data/decoder.h"
 #include "worker/data/stored_file.h"
@@ -49,7 +49,7 @@ class KeptSource : public ByteSource {
 
  private:
   absl::Status Fill() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (filled_) return absl::OkStatus();
     std::vector<char> bytes(file_.plain_bytes() + 1);  // one more, so that a longer file is noticed
     const std::unique_ptr<Decoder> decoder = NewDecoder(file_);
@@ -62,7 +62,7 @@ class KeptSource : public ByteSource {
   }
 
   const InputFile file_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   bool filled_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<char> bytes_;  // written once, before filled_ is set under the mutex; constant after that
 };
@@ -100,7 +100,7 @@ class StreamSource : public ByteSource {
 
   // The remembered decoder nearest before `offset`, or none.
   std::unique_ptr<Decoder> Take(uint64_t offset) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     size_t best = decoders_.size();
     for (size_t i = 0; i < decoders_.size(); ++i) {
       const uint64_t position = decoders_[i]->position();
@@ -113,13 +113,13 @@ class StreamSource : public ByteSource {
   }
 
   void Return(std::unique_ptr<Decoder> decoder) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (decoders_.size() == kDecodersMax) decoders_.erase(decoders_.begin());  // the one unused for longest
     decoders_.push_back(std::move(decoder));
   }
 
   const InputFile file_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<std::unique_ptr<Decoder>> decoders_ ABSL_GUARDED_BY(mutex_);  // in order of last use
 };
 
