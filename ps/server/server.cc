@@ -163,6 +163,10 @@ absl::Status Server::Impl::PullHere(const PullRequest& request, PullReply* reply
   }
   TESSERA_ASSIGN_OR_RETURN(const absl::Span<const uint64_t> ids, PackedView<uint64_t>(request.ids(), "pull.ids"));
   const GradientShape& shape = state_->shape();
+  if (ids.size() * shape.dim > kMessageBytesMax / sizeof(float)) {
+    return absl::ResourceExhaustedError(absl::StrCat("pull: the values of ", ids.size(), " ids would not fit one message of ",
+                                                     kMessageBytesMax >> 20, " MiB (kMessageBytesMax); ask for fewer at a time"));
+  }
   TESSERA_ASSIGN_OR_RETURN(const PartitionedIds grouped, CheckIds(ids, shape, "pull"));
   reply->set_step(StepHere());
   const absl::Span<float> values = PackedResize<float>(reply->mutable_values(), ids.size() * shape.dim);

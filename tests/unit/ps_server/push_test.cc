@@ -109,6 +109,13 @@ TEST_F(PushTest, MayComeWithoutDenseGradients) {
   EXPECT_EQ(State().dense, dense);
 }
 
+TEST_F(PushTest, APullWhoseAnswerFitsNoMessageIsRefused) {
+  const std::vector<uint64_t> ids(5u << 20);  // x 4 floats: 80 MiB
+  const absl::Status status = group_.Pull(0, nullptr, ids).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("kMessageBytesMax"));
+}
+
 TEST_F(PushTest, APullWithoutAStepCarriesNoDecision) {
   const Decision start = Start();
   EXPECT_EQ(group_.Pull(0, &start, {}).status().code(), absl::StatusCode::kInvalidArgument);
