@@ -10,7 +10,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(GateTest, ReadersShareAndAChangeIsAlone) {
+// The static analysis cannot follow entering again what is entered.
+void ReadersShareAndAChangeIsAlone() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   Gate gate(absl::ZeroDuration());
   ASSERT_TRUE(gate.EnterShared());
   ASSERT_TRUE(gate.EnterShared());
@@ -29,6 +30,8 @@ TEST(GateTest, ReadersShareAndAChangeIsAlone) {
   EXPECT_TRUE(gate.EnterShared());
   gate.LeaveShared();
 }
+
+TEST(GateTest, ReadersShareAndAChangeIsAlone) { ReadersShareAndAChangeIsAlone(); }
 
 TEST(GateTest, OpensForThoseWhoWait) {
   Gate gate(absl::Seconds(60));
