@@ -21,15 +21,27 @@ int ExitCode(const absl::Status& status) {
   return status.GetPayload(kUsagePayload).has_value() ? 2 : 1;
 }
 
-// The words of the deepest command that was recognised, for "type ... --help".
-std::string Typed(const CLI::App& app) {
-  std::string words = app.get_name();
+// The deepest command that was recognised.
+const CLI::App& Deepest(const CLI::App& app) {
   const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) {
-    at = at->get_subcommands().front();
-    absl::StrAppend(&words, " ", at->get_name());
-  }
-  return words;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+// Its words.
+std::string Typed(const CLI::App& app) {
+  if (app.get_subcommands().empty()) return app.get_name();
+  return absl::StrCat(app.get_name(), " ", Typed(*app.get_subcommands().front()));
+}
+
+std::string Complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& deepest = Deepest(app);
+  const std::vector<std::string> unknown = deepest.remaining();
+  const bool wants_command = deepest.get_require_subcommand_min() > 0;
+  const std::string what = !wants_command    ? error.what()
+                           : unknown.empty() ? "a command must follow"
+                                             : absl::StrCat(unknown[0], ": no such command");
+  return absl::StrCat(what, "\nType `", Typed(app), " --help`.");
 }
 
 void PrintError(const std::string& words, const absl::Status& status) {
@@ -89,7 +101,7 @@ int CommandLine::Run(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp& error) {
     return app_->exit(error);
   } catch (const CLI::ParseError& error) {
-    status = UsageError(absl::InvalidArgumentError(absl::StrCat(error.what(), "\nType `", Typed(*app_), " --help`.")));
+    status = UsageError(absl::InvalidArgumentError(Complaint(*app_, error)));
   }
   if (status.ok()) {
     for (const Command& command : commands_) {

@@ -50,7 +50,7 @@ absl::Status LoadedModel::Score(Input* input, std::function<bool(uint64_t)> want
                                 absl::FunctionRef<absl::Status(const ScoredRows&)> sink) {
   std::vector<uint64_t> blocks(input->block_count());
   std::iota(blocks.begin(), blocks.end(), 0);
-  return scorer_->Score(input, std::move(blocks), std::move(wanted), Scorer::Version(), sink);
+  return NameStandardInput(scorer_->Score(input, std::move(blocks), std::move(wanted), Scorer::Version(), sink));
 }
 
 absl::StatusOr<std::unique_ptr<Input>> OpenFiles(const Plan& plan, const std::vector<std::string>& patterns, ReadOptions options) {
@@ -66,8 +66,11 @@ absl::StatusOr<std::unique_ptr<Input>> OpenFiles(const Plan& plan, const std::ve
     if (!found.ok()) return UsageError(found.status());
     paths.insert(paths.end(), found->begin(), found->end());
   }
-  TESSERA_ASSIGN_OR_RETURN(const auto files, DescribeFiles(paths));
-  return Input::Open(plan, files, options);
+  const auto files = DescribeFiles(paths);
+  if (!files.ok()) return NameStandardInput(files.status());
+  absl::StatusOr<std::unique_ptr<Input>> input = Input::Open(plan, *files, options);
+  if (!input.ok()) return NameStandardInput(input.status());
+  return input;
 }
 
 }  // namespace tessera

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +13,10 @@ namespace tessera {
 
 absl::StatusOr<OutputFile> OutputFile::Create(const std::string& path) {
   if (path == "-") return OutputFile("standard output", "", stdout);
-  std::string temporary = absl::StrCat(path, ".unfinished-", getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  std::error_code error;
+  const bool replaceable = !std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error);
+  std::string temporary = replaceable ? absl::StrCat(path, ".unfinished-", getpid()) : "";
+  std::FILE* file = std::fopen(replaceable ? temporary.c_str() : path.c_str(), "wb");
   if (file == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be written"));
   return OutputFile(path, std::move(temporary), file);
 }
@@ -21,9 +25,9 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(other.path_), temporary_(other.temporary_), file_(std::exchange(other.file_, nullptr)) {}
 
 OutputFile::~OutputFile() {
-  if (file_ == nullptr || temporary_.empty()) return;
+  if (file_ == nullptr || file_ == stdout) return;
   std::fclose(file_);
-  unlink(temporary_.c_str());
+  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 absl::Status OutputFile::Failed() const { return absl::ErrnoToStatus(errno, absl::StrCat(path_, ": cannot be written")); }

@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// Written under another name beside its own, renamed by Commit; without Commit nothing is left. "-" is stdout. Move-only; owned by one
-// thread.
+// Written under another name beside its own, renamed by Commit; without Commit nothing is left. What is there and no file (a device, a
+// pipe) is written to as it is. "-" is stdout. Move-only; owned by one thread.
 class OutputFile {
  public:
   static absl::StatusOr<OutputFile> Create(const std::string& path);
@@ -28,7 +28,7 @@ class OutputFile {
   absl::Status Failed() const;
 
   const std::string path_;
-  const std::string temporary_;  // empty: stdout
+  const std::string temporary_;  // empty: nothing to rename
   std::FILE* file_;
 };
 

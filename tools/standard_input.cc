@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -12,6 +13,8 @@
 
 namespace tessera {
 namespace {
+
+constexpr char kDescriptors[] = "/proc/self/fd/";
 
 absl::Status WriteAll(int descriptor, const char* data, size_t size) {
   while (size > 0) {
@@ -40,7 +43,18 @@ absl::StatusOr<std::string> SpoolStandardInput() {
     TESSERA_RETURN_IF_ERROR(WriteAll(descriptor, buffer.data(), static_cast<size_t>(got)));
   }
   // The descriptor stays open on purpose: it is what keeps the file, whose folder goes now.
-  return absl::StrCat("/proc/self/fd/", descriptor);
+  return absl::StrCat(kDescriptors, descriptor);
+}
+
+absl::Status NameStandardInput(const absl::Status& status) {
+  std::string message(status.message());
+  for (size_t at = message.find(kDescriptors); at != std::string::npos; at = message.find(kDescriptors, at)) {
+    const size_t end = std::min(message.find_first_not_of("0123456789", at + sizeof kDescriptors - 1), message.size());
+    message.replace(at, end - at, "standard input");
+  }
+  absl::Status renamed(status.code(), message);
+  status.ForEachPayload([&renamed](absl::string_view url, const absl::Cord& payload) { renamed.SetPayload(url, payload); });
+  return renamed;
 }
 
 }  // namespace tessera

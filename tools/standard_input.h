@@ -11,4 +11,7 @@ namespace tessera {
 // To be called once.
 absl::StatusOr<std::string> SpoolStandardInput();
 
+// The same status with that path, where its message has it, as "standard input".
+absl::Status NameStandardInput(const absl::Status& status);
+
 }  // namespace tessera

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,6 +70,22 @@ TEST_F(FilesTest, AnOutputFileWithoutCommitLeavesTheOldOneAndNothingElse) {
 
 TEST_F(FilesTest, AnOutputFileThatCannotBeIsNamed) {
   EXPECT_THAT(std::string(OutputFile::Create(Path("no/such/out")).status().message()), HasSubstr("no/such/out"));
+}
+
+TEST_F(FilesTest, AnOutputThatIsNoFileIsWrittenToAndStaysWhatItIs) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  const int reader = open(Path("pipe").c_str(), O_RDWR);
+  ASSERT_GE(reader, 0);
+  {
+    OutputFile file = *OutputFile::Create(Path("pipe"));
+    ASSERT_TRUE(file.Write("one\n").ok());
+    ASSERT_TRUE(file.Commit().ok());
+  }
+  char text[16];
+  EXPECT_EQ(read(reader, text, sizeof text), 4);
+  close(reader);
+  EXPECT_TRUE(fs::is_fifo(Path("pipe")));
+  EXPECT_EQ(Entries(folder_.path()), 1u);
 }
 
 TEST_F(FilesTest, ALockNamesItsOwnerToTheNextOne) {
