@@ -9,8 +9,8 @@ namespace {
 
 template <class T>
 absl::Status Refuse(absl::string_view what, const T& caller, const T& own, absl::string_view remedy) {
-  return absl::FailedPreconditionError(absl::StrCat("wrong peer: the call is meant for ", what, " ", caller, ", this server has ", what, " ", own,
-                                                    "; ", remedy));
+  return absl::FailedPreconditionError(
+      absl::StrCat("wrong peer: the call is meant for ", what, " ", caller, ", this server has ", what, " ", own, "; ", remedy));
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ absl::Status CheckDecision(const Decision& decision) {
 }  // namespace
 
 std::string NameOf(const StageRequest& request) {
-  return absl::StrCat("stage of share ", request.share(), " by worker ", request.peer().worker(), " generation ", request.peer().generation(),
-                      ", step ", request.step());
+  return absl::StrCat("stage of share ", request.share(), " by worker ", request.peer().worker(), " generation ",
+                      request.peer().generation(), ", step ", request.step());
 }
 
 void SyncSteps::Reset(uint64_t step) {
@@ -79,7 +79,8 @@ absl::StatusOr<SyncSteps::Standing> SyncSteps::StandingOf(uint64_t step, const D
   if (step_ + 1 == step) {
     if (last_ != nullptr && !SameUpdate(*last_, decision)) {
       return absl::FailedPreconditionError(absl::StrCat("two decisions of step ", step_, ": this server has applied {",
-                                                        last_->ShortDebugString(), "}, the call carries {", decision.ShortDebugString(), "}"));
+                                                        last_->ShortDebugString(), "}, the call carries {", decision.ShortDebugString(),
+                                                        "}"));
     }
     return Standing::kHere;
   }
@@ -109,7 +110,8 @@ absl::StatusOr<bool> SyncSteps::IsStagedLocked(const StageRequest& request) cons
     return absl::InvalidArgumentError(absl::StrCat(NameOf(request), ": now has ", request.parts(), " parts, had ", share.parts.size()));
   }
   size_t attempts = 0;
-  for (auto it = staged_.lower_bound({request.share(), 0, 0}); it != staged_.end() && std::get<0>(it->first) == request.share(); ++it) ++attempts;
+  const auto first = staged_.lower_bound({request.share(), 0, 0});
+  for (auto it = first; it != staged_.end() && std::get<0>(it->first) == request.share(); ++it) ++attempts;
   if (attempts >= kAttemptsMax) {
     return absl::ResourceExhaustedError(absl::StrCat(NameOf(request), ": ", attempts, " attempts of this share are staged already"));
   }

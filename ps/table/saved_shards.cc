@@ -37,7 +37,8 @@ absl::StatusOr<std::vector<std::string>> FindShardFolders(const std::string& fol
     if (!ParseShardFolder(it->path().filename(), &shard, &shards)) continue;
     if (total == 0) total = shards;
     if (shards != total) {
-      return absl::DataLossError(absl::StrCat(folder, ": holds shards of ", total, " servers and of ", shards, "; one checkpoint has one number"));
+      return absl::DataLossError(
+          absl::StrCat(folder, ": holds shards of ", total, " servers and of ", shards, "; one checkpoint has one number"));
     }
     found.emplace_back(shard, it->path());
   }
@@ -61,7 +62,8 @@ absl::Status DescribeDifference(const TableSpec& saved, const TableSpec& wanted)
     return absl::InvalidArgumentError(absl::StrCat("rows of table ", saved.name(), " have ", RowDim(saved), " values, the job's table ",
                                                    wanted.name(), " has ", RowDim(wanted)));
   }
-  return absl::InvalidArgumentError(absl::StrCat("table differs: saved {", saved.ShortDebugString(), "}, the job has {", wanted.ShortDebugString(), "}"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("table differs: saved {", saved.ShortDebugString(), "}, the job has {", wanted.ShortDebugString(), "}"));
 }
 
 }  // namespace
@@ -109,7 +111,8 @@ absl::Status SavedShards::CheckSame(const OpenRequest& request) const {
     const OpenRequest& saved = shard.meta.opened;
     TESSERA_RETURN_IF_ERROR(InFolder(DescribeDifference(saved.table(), request.table()), shard.folder));
     if (saved.seed() != request.seed()) {
-      return absl::InvalidArgumentError(absl::StrCat(shard.folder, ": was made with seed ", saved.seed(), ", the job has ", request.seed()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(shard.folder, ": was made with seed ", saved.seed(), ", the job has ", request.seed()));
     }
     if (saved.variables_size() != request.variables_size()) {
       return absl::InvalidArgumentError(absl::StrCat(shard.folder, ": has ", saved.variables_size(), " dense variables, the job has ",

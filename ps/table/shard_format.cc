@@ -60,7 +60,8 @@ void AppendChecksum(absl::string_view key, std::string* value) { Append(Checksum
 
 absl::Status CheckValue(absl::string_view what, absl::string_view key, absl::string_view value, size_t header_bytes) {
   if (value.size() < header_bytes + kChecksumBytes) {
-    return absl::DataLossError(absl::StrCat(what, " has ", value.size(), " bytes, at least ", header_bytes + kChecksumBytes, " are needed"));
+    return absl::DataLossError(
+        absl::StrCat(what, " has ", value.size(), " bytes, at least ", header_bytes + kChecksumBytes, " are needed"));
   }
   const absl::string_view body = value.substr(0, value.size() - kChecksumBytes);
   uint32_t stored;
@@ -91,7 +92,8 @@ bool AllFinite(absl::Span<const float> floats) {
 
 absl::Status NotFinite(absl::string_view what, absl::Span<const float> floats) {
   const auto at = std::find_if(floats.begin(), floats.end(), [](float value) { return !std::isfinite(value); });
-  return absl::InternalError(absl::StrCat(what, " holds ", *at, " at float ", at - floats.begin(), " and is not saved; a smaller learning rate helps"));
+  return absl::InternalError(
+      absl::StrCat(what, " holds ", *at, " at float ", at - floats.begin(), " and is not saved; a smaller learning rate helps"));
 }
 
 std::string ChunkName(const SavedChunk& chunk) { return absl::StrCat("chunk ", chunk.number, " of variable ", chunk.variable); }
@@ -127,7 +129,8 @@ absl::Status DecodeRow(absl::string_view key, absl::string_view value, std::vect
   TESSERA_RETURN_IF_ERROR(CheckKey(key, RecordKind::kRow));
   row->id = IdOfKey(key);
   if (PartitionOfKey(key) != PartitionOf(row->id)) {
-    return absl::DataLossError(absl::StrCat("row ", row->id, " is stored under partition ", PartitionOfKey(key), ", not ", PartitionOf(row->id)));
+    return absl::DataLossError(
+        absl::StrCat("row ", row->id, " is stored under partition ", PartitionOfKey(key), ", not ", PartitionOf(row->id)));
   }
   const std::string what = absl::StrCat("row ", row->id);
   TESSERA_RETURN_IF_ERROR(CheckValue(what, key, value, kRowHeaderBytes));

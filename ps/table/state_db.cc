@@ -83,11 +83,14 @@ absl::Status ClearShardFolder(const std::string& directory) {
   std::error_code error;
   if (!fs::exists(directory, error)) {
     fs::create_directories(fs::path(directory).parent_path(), error);
-    if (error) return absl::InternalError(absl::StrCat("cannot create ", fs::path(directory).parent_path().string(), ": ", error.message()));
+    if (error) {
+      return absl::InternalError(absl::StrCat("cannot create ", fs::path(directory).parent_path().string(), ": ", error.message()));
+    }
     return absl::OkStatus();
   }
   if (!fs::is_empty(directory, error) && !fs::exists(fs::path(directory) / "CURRENT", error)) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot save into ", directory, ": ", ContentsOf(directory), ", not an earlier save"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot save into ", directory, ": ", ContentsOf(directory), ", not an earlier save"));
   }
   fs::remove_all(directory, error);
   if (error) return absl::InternalError(absl::StrCat("cannot remove the earlier save ", directory, ": ", error.message()));
@@ -139,9 +142,11 @@ absl::StatusOr<std::unique_ptr<StateDb>> StateDb::Create(const std::string& fold
   rocksdb::Options options = MakeOptions();
   options.create_if_missing = true;
   // DestroyDB takes the folder's lock, so the state of a server that still runs stays.
-  TESSERA_RETURN_IF_ERROR(StatusOf(rocksdb::DestroyDB(folder, options), absl::StrCat("cannot empty ", folder, ", where this server keeps its state")));
+  TESSERA_RETURN_IF_ERROR(
+      StatusOf(rocksdb::DestroyDB(folder, options), absl::StrCat("cannot empty ", folder, ", where this server keeps its state")));
   rocksdb::DB* db = nullptr;
-  TESSERA_RETURN_IF_ERROR(StatusOf(rocksdb::DB::Open(options, folder, &db), absl::StrCat("cannot open ", folder, ", where this server keeps its state")));
+  TESSERA_RETURN_IF_ERROR(
+      StatusOf(rocksdb::DB::Open(options, folder, &db), absl::StrCat("cannot open ", folder, ", where this server keeps its state")));
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
   impl->db.reset(db);
@@ -213,7 +218,8 @@ absl::Status SavedState::ForEach(absl::string_view begin, absl::string_view end,
   options.fill_cache = false;
   const std::unique_ptr<rocksdb::Iterator> it(impl_->db->NewIterator(options));
   for (it->Seek(rocksdb::Slice(begin.data(), begin.size())); it->Valid(); it->Next()) {
-    TESSERA_RETURN_IF_ERROR(body(absl::string_view(it->key().data(), it->key().size()), absl::string_view(it->value().data(), it->value().size())));
+    TESSERA_RETURN_IF_ERROR(
+        body(absl::string_view(it->key().data(), it->key().size()), absl::string_view(it->value().data(), it->value().size())));
   }
   return StatusOf(it->status(), absl::StrCat("cannot read the saved shard ", impl_->folder));
 }

@@ -27,7 +27,9 @@ class SameBitsTest : public ::testing::Test {
       for (uint32_t i = 0; i < kShares; ++i) {
         shares.push_back(group->RandomShare(i, step, 1200));
         for (uint32_t s = 0; s < group->shards(); ++s) {
-          for (StageRequest& request : group->MakeStages(s, step, before, shares.back(), arrival.parts)) calls.emplace_back(s, std::move(request));
+          for (StageRequest& request : group->MakeStages(s, step, before, shares.back(), arrival.parts)) {
+            calls.emplace_back(s, std::move(request));
+          }
         }
       }
       for (size_t i = calls.size(); arrival.seed != 0 && i > 1; --i) std::swap(calls[i - 1], calls[random.Below(i)]);

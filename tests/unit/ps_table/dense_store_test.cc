@@ -51,7 +51,9 @@ TEST(DenseStoreTest, EveryChunkLivesOnOneOfTheServers) {
   const VariableSpecs variables = MakeVariables(Sgd());
   for (uint32_t shards : {1u, 2u, 3u, 7u}) {
     size_t floats = 0;
-    for (uint32_t s = 0; s < shards; ++s) floats += Make(variables, &pool, PartitionBegin(s, shards), PartitionBegin(s + 1, shards))->floats();
+    for (uint32_t s = 0; s < shards; ++s) {
+      floats += Make(variables, &pool, PartitionBegin(s, shards), PartitionBegin(s + 1, shards))->floats();
+    }
     EXPECT_EQ(floats, 40004u);
   }
 }

@@ -182,7 +182,8 @@ TEST_P(RowStoreContract, ALoadedRowReadsAsItWasAndIsLoadedOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, RowStoreContract,
-                         ::testing::Values(Implementation{"Memory", MakeMemoryStore, 1}, Implementation{"MemoryOnThreeThreads", MakeMemoryStore, 3}),
+                         ::testing::Values(Implementation{"Memory", MakeMemoryStore, 1},
+                                           Implementation{"MemoryOnThreeThreads", MakeMemoryStore, 3}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -70,7 +70,9 @@ class RandomBatches {
     std::vector<uint64_t> ids;
     const size_t count = random_.Below(count_max + 1);
     for (size_t i = 0; i < count; ++i) ids.push_back(Mix64(random_.Below(20000)));
-    if (random_.Below(2) == 0) std::stable_sort(ids.begin(), ids.end(), [](uint64_t a, uint64_t b) { return PartitionOf(a) < PartitionOf(b); });
+    if (random_.Below(2) == 0) {
+      std::stable_sort(ids.begin(), ids.end(), [](uint64_t a, uint64_t b) { return PartitionOf(a) < PartitionOf(b); });
+    }
     return ids;
   }
   std::vector<float> Gradients(size_t count) {
