@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "common/heap.h"
 #include "common/log.h"
 #include "common/stop_signal.h"
 #include "ps/daemon.h"
@@ -19,6 +20,7 @@ int Fail(const absl::Status& status, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tessera::KeepFreedMemory();
   tessera::StopSignal stop;
   std::string job_path;
   std::vector<std::string> sets;

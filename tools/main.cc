@@ -1,8 +1,10 @@
 // tessera: the command a person types.
+#include "common/heap.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
 
 int main(int argc, char** argv) {
+  tessera::KeepFreedMemory();
   tessera::CommandLine line;
   tessera::AddTrain(&line);
   tessera::AddCluster(&line);

@@ -4,10 +4,12 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "common/heap.h"
 #include "common/log.h"
 #include "worker/daemon.h"
 
 int main(int argc, char** argv) {
+  tessera::KeepFreedMemory();
   tessera::StopSignal stop;
   tessera::WorkerDaemonOptions options;
   std::string patience = "5m";
