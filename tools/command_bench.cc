@@ -16,12 +16,12 @@
 namespace tessera {
 namespace {
 
-struct Flags {
+struct BenchFlags {
   StepBenchOptions bench;
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 };
 
-std::string ResultText(const StepBenchResult& r, const Flags& flags) {
+std::string ResultText(const StepBenchResult& r, const BenchFlags& flags) {
   std::string text = absl::StrFormat("one step of %s rows, 39 fields of dim 16, MLP 400-400-400, %d threads; medians of %d pairs\n",
                                      CountText(r.rows).c_str(), flags.threads, flags.bench.pairs);
   const auto line = [&text](const char* what, double ms) { absl::StrAppendFormat(&text, "  %-34s %9.3f ms\n", what, ms); };
@@ -37,7 +37,7 @@ std::string ResultText(const StepBenchResult& r, const Flags& flags) {
   return text;
 }
 
-std::string ResultJson(const StepBenchResult& r, const Flags& flags) {
+std::string ResultJson(const StepBenchResult& r, const BenchFlags& flags) {
   JsonWriter json;
   json.BeginObject().Key("rows").Number(r.rows).Key("unique_ids").Number(r.unique_ids);
   json.Key("threads").SignedNumber(flags.threads).Key("pairs").Number(flags.bench.pairs);
@@ -54,7 +54,7 @@ std::string ResultJson(const StepBenchResult& r, const Flags& flags) {
   return json.EndObject().Finish();
 }
 
-absl::Status BenchStep(const Flags& flags, Output* output) {
+absl::Status BenchStep(const BenchFlags& flags, Output* output) {
   ThreadPool pool(flags.threads);
   TESSERA_ASSIGN_OR_RETURN(const Plan plan, StepBenchPlan());
   TESSERA_ASSIGN_OR_RETURN(const std::unique_ptr<BenchStore> store, BenchStore::Open(plan, &pool, Clock::Real()));
@@ -69,7 +69,7 @@ absl::Status BenchStep(const Flags& flags, Output* output) {
 
 void AddBench(CommandLine* line) {
   line->Describe("bench", "This machine's figures");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<BenchFlags>();
   CLI::App* step = line->Add("bench step", "A whole training step beside its matrix products alone",
                              [flags](Output* output) { return BenchStep(*flags, output); });
   step->add_option("--rows", flags->bench.rows, "rows of a step")->check(CLI::Range(1, 1 << 20))->capture_default_str()->type_name("N");

@@ -17,13 +17,13 @@
 namespace tessera {
 namespace {
 
-struct Flags {
+struct DataFlags {
   GenerateOptions log;
   std::string output;
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 };
 
-absl::Status Generate(const Flags& flags, Output* output) {
+absl::Status Generate(const DataFlags& flags, Output* output) {
   if (output->json() && flags.output == "-") {
     return UsageError(absl::InvalidArgumentError("--output -: standard output cannot have both the rows and the object of --json"));
   }
@@ -58,7 +58,7 @@ absl::Status Generate(const Flags& flags, Output* output) {
 
 void AddData(CommandLine* line) {
   line->Describe("data", "Make and look at data");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DataFlags>();
   CLI::App* command = line->Add("data generate", "A click log in Criteo's layout with skewed ids and a known best AUC",
                                 [flags](Output* output) { return Generate(*flags, output); });
   command->add_option("--rows", flags->log.rows, "rows to write")->required()->type_name("N");

@@ -17,7 +17,7 @@
 namespace tessera {
 namespace {
 
-struct Flags {
+struct PredictFlags {
   CheckpointFlags checkpoint;
   std::string output;
 };
@@ -32,7 +32,7 @@ std::string Lines(const ScoredRows& run) {
   return lines;
 }
 
-absl::Status Predict(const Flags& flags, Output* output) {
+absl::Status Predict(const PredictFlags& flags, Output* output) {
   if (output->json() && flags.output == "-") {
     return UsageError(absl::InvalidArgumentError("--output -: standard output cannot have both the predictions and the object of --json"));
   }
@@ -57,7 +57,7 @@ absl::Status Predict(const Flags& flags, Output* output) {
 }  // namespace
 
 void AddPredict(CommandLine* line) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PredictFlags>();
   CLI::App* command = line->Add("predict", "One probability per row, in the order of the rows; labels are not needed",
                                 [flags](Output* output) { return Predict(*flags, output); });
   AddCheckpointFlags(command, true, &flags->checkpoint);

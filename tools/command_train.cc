@@ -21,7 +21,7 @@ namespace {
 
 constexpr absl::Duration kLookEvery = absl::Milliseconds(250);
 
-struct Flags {
+struct TrainFlags {
   JobFlags job;
   bool dry_run = false;
   bool fresh = false;
@@ -29,7 +29,7 @@ struct Flags {
   uint32_t servers = 1;
 };
 
-EmbeddedRun::Options RunOptions(const Flags& flags, const JobFile& job, const JobFolders& folders) {
+EmbeddedRun::Options RunOptions(const TrainFlags& flags, const JobFile& job, const JobFolders& folders) {
   EmbeddedRun::Options options{.job = job, .folders = folders, .servers = flags.servers};
   const Training& training = job.job.training();
   options.workers = training.has_workers() ? training.workers() : 1;
@@ -53,7 +53,7 @@ absl::Status Watch(EmbeddedRun* run, RunWatch* watch, StopSignal* stop) {
   return result;
 }
 
-absl::Status Train(const Flags& flags, Output* output) {
+absl::Status Train(const TrainFlags& flags, Output* output) {
   StopSignal stop;
   TESSERA_ASSIGN_OR_RETURN(const JobFile job, LoadJob(flags.job));
   const JobFolders folders = FoldersOf(job.job);
@@ -73,7 +73,7 @@ absl::Status Train(const Flags& flags, Output* output) {
 }  // namespace
 
 void AddTrain(CommandLine* line) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TrainFlags>();
   CLI::App* command = line->Add("train", "Train a job in this one process; go on where an earlier run was interrupted",
                                 [flags](Output* output) { return Train(*flags, output); });
   AddJobFlags(command, &flags->job);

@@ -57,11 +57,6 @@ std::vector<std::string> FoldersIn(const std::string& directory) {
   return folders;
 }
 
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
 // Servers of other machines save too; what they saved has to be seen here.
 absl::Status CheckFiles(const std::string& folder, const Checkpoint& manifest) {
   for (const SavedFile& file : manifest.files()) {
@@ -95,9 +90,9 @@ absl::StatusOr<std::string> CheckpointStore::Begin(uint64_t step, uint64_t incar
     if (absl::EndsWith(folder, kUnfinished)) TESSERA_RETURN_IF_ERROR(RemoveAll(folder));
   }
   std::string folder = absl::StrFormat("%s/step-%012u", directory_, step);
-  if (Exists(folder)) absl::StrAppend(&folder, "-incarnation-", incarnation);
+  if (FileExists(folder)) absl::StrAppend(&folder, "-incarnation-", incarnation);
   const std::string base = folder;
-  for (int again = 2; Exists(folder); ++again) folder = absl::StrCat(base, "-", again);
+  for (int again = 2; FileExists(folder); ++again) folder = absl::StrCat(base, "-", again);
   absl::StrAppend(&folder, kUnfinished);
   fs::create_directory(folder, error);
   if (error) return FileError("create folder", folder, error);

@@ -53,6 +53,11 @@ absl::Status SyncPath(const std::string& path) {
 
 }  // namespace
 
+bool FileExists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
 absl::Status WriteFileDurably(const std::string& path, absl::string_view contents) {
   const std::string beside = absl::StrCat(path, ".tmp");
   {

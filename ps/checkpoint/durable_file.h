@@ -13,6 +13,9 @@ namespace tessera {
 // time are the caller's mistake. Errors name the path.
 absl::Status WriteFileDurably(const std::string& path, absl::string_view contents);
 
+// A file or folder; false also where it cannot be looked at.
+bool FileExists(const std::string& path);
+
 // NOT_FOUND if there is no such file.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 

@@ -46,8 +46,8 @@ absl::StatusOr<Checkpoint> ReadManifest(const std::string& folder) {
   if (!status.ok()) return Damaged(path, std::string(status.message()));
   if (manifest.format_version() == 0) return Damaged(path, "it has no format_version");
   if (manifest.format_version() > kCheckpointFormatVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": checkpoint format ", manifest.format_version(), ", this program reads up to ",
-                                                      kCheckpointFormatVersion, "; use the newer program that wrote it"));
+    return absl::FailedPreconditionError(absl::StrCat(path, ": checkpoint format ", manifest.format_version(),
+                                                      ", this program reads up to ", kCheckpointFormatVersion, "; use the newer program that wrote it"));
   }
   manifest.Clear();
   options.ignore_unknown_fields = false;

@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-constexpr size_t kPrefetchDistance = 8;
+constexpr size_t kRowsAhead = 8;
 
 // The occurrences of a row within its run.
 struct Extent {
@@ -25,8 +25,8 @@ void AppendIds(absl::Span<const RowRef> refs, size_t occurrences, Rows* out) {
   size_t to = out->ids.size();
   out->ids.resize(to + occurrences);
   for (size_t i = 0; i < refs.size(); ++i) {
-    if (i + kPrefetchDistance < refs.size()) {
-      const RowRef& ahead = refs[i + kPrefetchDistance];
+    if (i + kRowsAhead < refs.size()) {
+      const RowRef& ahead = refs[i + kRowsAhead];
       __builtin_prefetch(ahead.rows->ids.data() + ExtentOf(ahead).begin);
     }
     const Extent from = ExtentOf(refs[i]);

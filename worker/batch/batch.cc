@@ -11,7 +11,7 @@ namespace tessera {
 namespace {
 
 // A look-up so far behind its prefetch finds its slot in cache: memory answers in the time of about so many others.
-constexpr size_t kPrefetchDistance = 16;
+constexpr size_t kIdsAhead = 16;
 constexpr size_t kSlotsMin = size_t{1} << 12;
 
 // A slot belongs to the batch whose number it carries: nothing is cleared between batches, and no id is needed to mean "empty".
@@ -110,7 +110,7 @@ Batch MakeBatch(Rows rows) {
   batch.inverse.resize(ids.size());
   table.Begin();
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (i + kPrefetchDistance < ids.size()) table.Prefetch(ids[i + kPrefetchDistance]);
+    if (i + kIdsAhead < ids.size()) table.Prefetch(ids[i + kIdsAhead]);
     batch.inverse[i] = table.Count(ids[i]);
   }
 

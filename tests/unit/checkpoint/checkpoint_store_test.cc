@@ -170,7 +170,8 @@ TEST_F(CheckpointStoreTest, ANewerFormatIsRefusedByNumber) {
   ASSERT_TRUE(WriteFileDurably(folder + "/MANIFEST.json", R"({"format_version": 2, "something_new": {"a": 1}})").ok());
   const absl::Status status = CheckpointStore::Read(folder).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(folder + "/MANIFEST.json"), HasSubstr("checkpoint format 2"), HasSubstr("up to 1")));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(folder + "/MANIFEST.json"), HasSubstr("checkpoint format 2"), HasSubstr("up to 1")));
 }
 
 TEST_F(CheckpointStoreTest, ADamagedManifestNamesItsFile) {

@@ -23,7 +23,8 @@ class CoordinatorFixture : public ::testing::Test {
  protected:
   CoordinatorFixture() {
     const ::testing::TestInfo* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = std::filesystem::path(::testing::TempDir()) / absl::StrCat("coordinator_", getpid(), "_", info->test_suite_name(), "_", info->name());
+    root_ = std::filesystem::path(::testing::TempDir()) /
+            absl::StrCat("coordinator_", getpid(), "_", info->test_suite_name(), "_", info->name());
     std::filesystem::remove_all(root_);
     Job* job = script_.plan.mutable_job();
     job->set_name("adult");

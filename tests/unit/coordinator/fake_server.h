@@ -31,7 +31,8 @@ class FakeServer : public ParameterServerApi {
     incarnation_ = request.peer().incarnation();
     step_ = 0;
     if (!request.restore_from().empty()) {
-      std::ifstream(absl::StrCat(request.restore_from(), "/shard-", request.peer().shard(), "-of-", request.peer().shards(), "/step")) >> step_;
+      const std::string folder = absl::StrCat("shard-", request.peer().shard(), "-of-", request.peer().shards());
+      std::ifstream(absl::StrCat(request.restore_from(), "/", folder, "/step")) >> step_;
     }
     reply->set_step(step_);
     return absl::OkStatus();

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/coordinator/three_members.h"
 
 namespace tessera {
 namespace {
@@ -27,8 +28,6 @@ ShareDone Done(uint64_t step, uint32_t share, uint64_t rows, uint64_t position, 
   done.mutable_position()->set_end(end);
   return done;
 }
-
-const Member kFirst{1, 1}, kSecond{2, 2}, kThird{3, 3};
 
 TEST(SyncClockTest, ABatchIsCutIntoNearlyEqualShares) {
   const Decision start = FirstDecision(*StepRulesOf(MakePlan(3, 8)), 4, {kFirst, kSecond});

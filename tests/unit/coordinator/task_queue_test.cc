@@ -4,11 +4,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/coordinator/three_members.h"
 
 namespace tessera {
 namespace {
-
-const Member kFirst{1, 1}, kSecond{2, 2};
 
 TEST(TaskQueueTest, BlocksAreCountedFileByFile) {
   Plan plan;

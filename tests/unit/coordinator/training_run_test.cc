@@ -2,14 +2,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/coordinator/three_members.h"
 
 namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-const Member kFirst{1, 1}, kSecond{2, 2};
 
 Plan SmallPlan(Mode mode) {
   Plan plan;

@@ -40,7 +40,7 @@ storage: {directory: /state, memory_per_server: 4GiB}
 checkpoint: {directory: /checkpoints, every: 10m, keep: 3}
 )";
 
-constexpr char kSmall[] = "data: {format: criteo, train: {files: /day_0.tsv}}\n";
+constexpr char kSmallJob[] = "data: {format: criteo, train: {files: /day_0.tsv}}\n";
 
 JobFile Parse(const std::string& text, const std::vector<std::string>& sets = {}, const std::string& path = "job.yaml") {
   auto job = ParseJob(text, path, sets);
@@ -95,7 +95,7 @@ TEST(ParseJobTest, EveryValueKnowsItsLine) {
 }
 
 TEST(ParseJobTest, ZeroDiffersFromAbsent) {
-  const Job job = Parse(absl::StrCat(kSmall, "seed: 0\nmodel: {dropout: 0}\n")).job;
+  const Job job = Parse(absl::StrCat(kSmallJob, "seed: 0\nmodel: {dropout: 0}\n")).job;
   EXPECT_TRUE(job.has_seed());
   EXPECT_TRUE(job.model().has_dropout());
   EXPECT_FALSE(job.model().has_embedding_dim());
@@ -113,7 +113,7 @@ TEST(ParseJobTest, OneValueIsAListOfOne) {
 }
 
 TEST(ParseJobTest, AnOptimizerMayBeJustItsName) {
-  const JobFile file = Parse(absl::StrCat(kSmall, "optimizers:\n  sparse: adam\n  dense: {sgd: {}}\n"));
+  const JobFile file = Parse(absl::StrCat(kSmallJob, "optimizers:\n  sparse: adam\n  dense: {sgd: {}}\n"));
   EXPECT_TRUE(file.job.optimizers().sparse().has_adam());
   EXPECT_TRUE(file.job.optimizers().dense().has_sgd());
   EXPECT_EQ(FindOrigin(file, "optimizers.sparse.adam")->source(), "job.yaml:3");
@@ -133,14 +133,14 @@ TEST(ParseJobTest, TextsAreTakenAsTheyStand) {
 }
 
 TEST(ParseJobTest, AHeadingWithoutKeysSaysNothing) {
-  EXPECT_FALSE(Parse(absl::StrCat(kSmall, "training:\n  # epochs: 2\n")).job.has_training());
+  EXPECT_FALSE(Parse(absl::StrCat(kSmallJob, "training:\n  # epochs: 2\n")).job.has_training());
 }
 
 TEST(ParseJobTest, TheNameDefaultsToTheFiles) {
-  const JobFile file = Parse(kSmall, {}, "somewhere/clicks.yaml");
+  const JobFile file = Parse(kSmallJob, {}, "somewhere/clicks.yaml");
   EXPECT_EQ(file.job.name(), "clicks");
   EXPECT_EQ(FindOrigin(file, "name")->source(), "default");
-  EXPECT_THAT(std::string(ParseJob(kSmall, "my job.yaml", {}).status().message()),
+  EXPECT_THAT(std::string(ParseJob(kSmallJob, "my job.yaml", {}).status().message()),
               HasSubstr("my job.yaml: name: \"my job\" cannot name a folder"));
 }
 
@@ -152,13 +152,13 @@ TEST(ParseJobTest, ABinaryFileIsRefused) { EXPECT_THAT(Refusal(std::string("PK\0
 
 TEST(ParseJobTest, AByteOfAnotherEncodingIsRefusedWithItsLine) {
   EXPECT_EQ(Refusal("seed: 1\nname: \xe4\n", {}), "job.yaml:2: has a byte that is not UTF-8; save the file as UTF-8");
-  EXPECT_THAT(Refusal(kSmall, {"name=\xff"}), HasSubstr("is not UTF-8"));
+  EXPECT_THAT(Refusal(kSmallJob, {"name=\xff"}), HasSubstr("is not UTF-8"));
 }
 
 TEST(ParseJobTest, WhatIsLeftBehindTheDocumentIsNotPassedOver) {
-  EXPECT_THAT(Refusal(absl::StrCat(kSmall, "...\nseed: 3\n"), {}),
+  EXPECT_THAT(Refusal(absl::StrCat(kSmallJob, "...\nseed: 3\n"), {}),
               HasSubstr("job.yaml:3: not valid YAML: a second document, or something left over, begins here"));
-  EXPECT_THAT(Refusal(kSmall, {"model.hidden=[8]]"}), HasSubstr("--set: model.hidden: not valid YAML"));
+  EXPECT_THAT(Refusal(kSmallJob, {"model.hidden=[8]]"}), HasSubstr("--set: model.hidden: not valid YAML"));
 }
 
 // ---- --set
@@ -203,17 +203,17 @@ TEST(SetTest, ATextThatYamlHasOtherUsesForIsTakenAsItStands) {
 }
 
 TEST(SetTest, ErrorsNameTheKey) {
-  EXPECT_EQ(Refusal(kSmall, {"training.batchsize=3"}), "--set: training.batchsize: no such key; did you mean batch_size?");
-  EXPECT_EQ(Refusal(kSmall, {"training.epochs=many"}), "--set: training.epochs: \"many\" is no whole number; write digits only");
-  EXPECT_EQ(Refusal(kSmall, {"training.epochs"}),
+  EXPECT_EQ(Refusal(kSmallJob, {"training.batchsize=3"}), "--set: training.batchsize: no such key; did you mean batch_size?");
+  EXPECT_EQ(Refusal(kSmallJob, {"training.epochs=many"}), "--set: training.epochs: \"many\" is no whole number; write digits only");
+  EXPECT_EQ(Refusal(kSmallJob, {"training.epochs"}),
             "--set: \"training.epochs\" is no assignment; write KEY=VALUE such as training.batch_size=512");
-  EXPECT_EQ(Refusal(kSmall, {"=3"}), "--set: \"=3\" is no assignment; write KEY=VALUE such as training.batch_size=512");
-  EXPECT_EQ(Refusal(kSmall, {"seed.low=3"}), "--set: seed.low: seed is one value; write seed=VALUE");
-  EXPECT_EQ(Refusal(kSmall, {"features.as=numeric"}), "--set: features.as: features is a list; set all of it: 'features=[...]'");
-  EXPECT_EQ(Refusal(kSmall, {"features[0].as=numeric"}),
+  EXPECT_EQ(Refusal(kSmallJob, {"=3"}), "--set: \"=3\" is no assignment; write KEY=VALUE such as training.batch_size=512");
+  EXPECT_EQ(Refusal(kSmallJob, {"seed.low=3"}), "--set: seed.low: seed is one value; write seed=VALUE");
+  EXPECT_EQ(Refusal(kSmallJob, {"features.as=numeric"}), "--set: features.as: features is a list; set all of it: 'features=[...]'");
+  EXPECT_EQ(Refusal(kSmallJob, {"features[0].as=numeric"}),
             "--set: features[0].as: entries of a list cannot be set one by one; set the whole list");
-  EXPECT_THAT(Refusal(kSmall, {"model.hidden=[8, 9"}), HasSubstr("--set: model.hidden: not valid YAML"));
-  EXPECT_EQ(Refusal(kSmall, {"training.batch_size=0"}), "--set: training.batch_size: 0 is out of range; write 1 to 16777216");
+  EXPECT_THAT(Refusal(kSmallJob, {"model.hidden=[8, 9"}), HasSubstr("--set: model.hidden: not valid YAML"));
+  EXPECT_EQ(Refusal(kSmallJob, {"training.batch_size=0"}), "--set: training.batch_size: 0 is out of range; write 1 to 16777216");
 }
 
 TEST(SetTest, ItsErrorsStandBehindThoseOfTheFile) {
@@ -266,8 +266,8 @@ void ExpectRoundTrip(const JobFile& file) {
 
 TEST(FormatJobTest, WhatIsPrintedReadsBackAsTheSameJob) {
   ExpectRoundTrip(Parse(kComplete));
-  ExpectRoundTrip(Parse(kSmall));
-  ExpectRoundTrip(Parse(absl::StrCat(kSmall, "optimizers: {sparse: adam, dense: sgd}\n")));
+  ExpectRoundTrip(Parse(kSmallJob));
+  ExpectRoundTrip(Parse(absl::StrCat(kSmallJob, "optimizers: {sparse: adam, dense: sgd}\n")));
   JobFile filled = Parse(kComplete);
   FillDefaults({5000, 100000}, &filled.job, &filled.origins);
   ExpectRoundTrip(filled);
