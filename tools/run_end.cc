@@ -24,6 +24,7 @@ absl::Status WithAdvice(const absl::Status& status, const RunWatch& watch, const
 }  // namespace
 
 absl::Status ReportEnd(const absl::Status& status, const RunFolder& folder, const std::string& again, RunWatch* watch, Output* output) {
+  watch->Erase();
   const absl::Status advised = WithAdvice(status, *watch, again);
   watch->Log(advised.ok() ? "finished" : absl::StrCat("failed: ", status.message()));
   Report report = watch->report();

@@ -24,6 +24,8 @@ class RunWatch {
   void Tell(const std::string& line);
   // Into the log alone.
   void Log(const std::string& line);
+  // Takes the progress line off the terminal, before others write to it.
+  void Erase();
 
   // As of the last look.
   const Report& report() const { return report_; }
@@ -33,7 +35,6 @@ class RunWatch {
 
  private:
   void Draw();
-  void Erase();
 
   CoordinatorApi* const coordinator_;
   const RunFolder* const folder_;

@@ -154,8 +154,8 @@ absl::StatusOr<Score> Coordinator::Impl::ScoreFinalState(const CheckpointStore::
     score_files = HasHoldout(*plan_) && HasEvaluationFiles(*plan_);
     const Report& report = training_->state().report();
     if (!score_files) {
-      const uint64_t index = plan_->job().evaluation().restore_best() ? report.best() : static_cast<uint64_t>(report.evaluations_size()) - 1;
-      return report.evaluations(static_cast<int>(index)).score();
+      const int last = report.evaluations_size() - 1;
+      return report.evaluations(plan_->job().evaluation().restore_best() ? static_cast<int>(report.best()) : last).score();
     }
   }
   if (final_state.folder != saved_->folder) {

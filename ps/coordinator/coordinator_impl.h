@@ -1,8 +1,8 @@
 // The coordinator behind its interface: one state under one lock, the calls that change it, and one thread that leads the job through its
 // phases and speaks to the servers. Private to this folder.
 //
-// Who does what: a call (coordinator_calls.cc, answers.cc) records what a worker reports and answers from the state, never touching servers or disk;
-// decisions without a flag are made right there. The owner thread (run.cc, boundary.cc) does whatever takes long, without the lock, while
+// Who does what: a call (coordinator_calls.cc, answers.cc) records what a worker reports and answers from the state, never touching servers
+// or disk; decisions without a flag are made right there. The owner thread (run.cc, boundary.cc) does whatever takes long, without the lock, while
 // `phase` and `training`'s boundary keep work from being handed out.
 #pragma once
 

@@ -148,8 +148,8 @@ absl::Status Coordinator::Impl::WaitForWorkers() {
   return Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return members_.Live().size() >= wanted; }, phase_begin_ + patience,
                [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                  const std::vector<Member> live = members_.Live();
-                 return absl::StrCat(live.size(), " of ", wanted, " workers (training.workers) joined within ", absl::FormatDuration(patience),
-                                     " (training.patience): ", DescribeAll(live),
+                 return absl::StrCat(live.size(), " of ", wanted, " workers (training.workers) joined within ",
+                                     absl::FormatDuration(patience), " (training.patience): ", DescribeAll(live),
                                      "; start the others with tessera-worker --coordinator ADDRESS, or lower training.workers");
                });
 }

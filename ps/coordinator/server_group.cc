@@ -49,7 +49,8 @@ absl::Status ServerGroup::OnAll(const std::string& what, const std::function<abs
     if (status.ok()) continue;
     const std::string address = shard < addresses_.size() ? addresses_[shard] : "";
     const bool named = address.empty() || absl::StrContains(status.message(), address);
-    return absl::Status(status.code(), absl::StrCat(what, ": server ", shard, named ? "" : absl::StrCat(" (", address, ")"), ": ", status.message()));
+    const std::string where = named ? "" : absl::StrCat(" (", address, ")");
+    return absl::Status(status.code(), absl::StrCat(what, ": server ", shard, where, ": ", status.message()));
   }
   return absl::OkStatus();
 }

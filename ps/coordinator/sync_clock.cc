@@ -98,7 +98,9 @@ std::vector<Member> SyncClock::Awaited() const {
 absl::StatusOr<bool> SyncClock::Add(const ShareDone& done, Member member) {
   if (done.step() < step()) return false;
   const std::string what = absl::StrCat("step ", done.step(), ", share ", done.share(), ": ");
-  if (done.step() > step()) return absl::InvalidArgumentError(absl::StrCat(what, "reported done while step ", step(), " is being computed"));
+  if (done.step() > step()) {
+    return absl::InvalidArgumentError(absl::StrCat(what, "reported done while step ", step(), " is being computed"));
+  }
   if (done.share() >= rules_.shares) return absl::InvalidArgumentError(absl::StrCat(what, "the job has ", rules_.shares, " shares"));
   const Assignment& assignment = last_.assignment(static_cast<int>(done.share()));
   if (assignment.position().end()) return absl::InvalidArgumentError(absl::StrCat(what, "the share has no row in this step"));

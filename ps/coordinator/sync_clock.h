@@ -43,7 +43,8 @@ class SyncClock {
   // All members with such shares, in share order.
   std::vector<Member> Awaited() const;
 
-  // Records a report. False if it changes nothing: the share is done already, or its step is decided. INVALID_ARGUMENT if it cannot be true.
+  // Records a report. False if it changes nothing: the share is done already, or its step is decided. INVALID_ARGUMENT if it cannot be
+  // true.
   absl::StatusOr<bool> Add(const ShareDone& done, Member member);
   // Every non-empty share of t is done.
   bool Complete() const;

@@ -111,7 +111,9 @@ absl::Status TrainingRun::Add(const ShareDone& done, Member member, absl::Span<c
 
 absl::Status TrainingRun::Add(const TaskDone& done, absl::Time now) {
   if (sync_mode_) return absl::InvalidArgumentError("a task was reported in a synchronous job");
-  if (!std::isfinite(done.loss())) return absl::InvalidArgumentError(absl::StrCat("task ", done.task(), ": its loss is not a finite number"));
+  if (!std::isfinite(done.loss())) {
+    return absl::InvalidArgumentError(absl::StrCat("task ", done.task(), ": its loss is not a finite number"));
+  }
   const std::optional<TaskQueue::Entry> entry = tasks_.Done(done.task());
   if (!entry.has_value()) return absl::OkStatus();
   last_progress_ = now;
