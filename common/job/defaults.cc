@@ -26,8 +26,9 @@ constexpr double kSgdRate = 0.1;
 // A part that gives a steady score: some thousand rows.
 constexpr double kSmallHoldout = 0.1;
 constexpr double kHoldout = 0.02;
-constexpr uint64_t kBlocks = 256;
-constexpr uint64_t kBlockBytesMin = 4u << 10;
+// Rows of one block stay together in async mode, and neighbours in a log are alike: blocks of few rows mix well.
+constexpr uint64_t kBlocks = 4096;
+constexpr uint64_t kBlockBytesMin = 1u << 10;
 constexpr uint64_t kBlockBytesMax = 16u << 20;
 constexpr uint64_t kShuffleRows = 131072;
 constexpr int64_t kPatienceMs = 5 * 60 * 1000;

@@ -4,6 +4,11 @@
 #include <cassert>
 
 namespace tessera {
+namespace {
+
+constexpr uint64_t kTasksPerEpochMin = 32;
+
+}  // namespace
 
 uint64_t BlockCount(const Plan& plan) {
   const uint64_t block_bytes = std::max<uint64_t>(1, plan.job().data().block_bytes().bytes());
@@ -12,10 +17,16 @@ uint64_t BlockCount(const Plan& plan) {
   return blocks;
 }
 
+TaskQueue::TaskQueue(uint64_t tasks, uint64_t block_bytes)
+    : blocks_max_(std::max<uint64_t>(1, kTaskBytesMax / std::max<uint64_t>(1, block_bytes))), tasks_(tasks) {}
+
 void TaskQueue::StartEpoch(std::vector<BlockRun> open) {
   assert(EpochOver());
+  epoch_blocks_ = 0;
   for (const BlockRun& run : open) {
-    if (run.first < run.last) open_.push_back(run);
+    if (run.first >= run.last) continue;
+    epoch_blocks_ += run.last - run.first;
+    open_.push_back(run);
   }
 }
 
@@ -30,7 +41,9 @@ const TaskQueue::Entry* TaskQueue::HandOut(Member member, uint32_t workers, uint
   if (open_.empty()) return nullptr;
   uint64_t left = 0;
   for (const BlockRun& run : open_) left += run.last - run.first;
-  const uint64_t wanted = std::clamp<uint64_t>(left / (4 * std::max<uint64_t>(1, workers)), 1, kTaskBlocksMax);
+  const uint64_t tasks = 4 * std::max<uint64_t>(1, workers);
+  const uint64_t least = std::max<uint64_t>(1, epoch_blocks_ / std::max<uint64_t>(kTasksPerEpochMin, tasks));
+  const uint64_t wanted = std::min(std::max(left / tasks, least), blocks_max_);
   BlockRun& front = open_.front();
   Entry& entry = outstanding_[++tasks_];
   entry.task = tasks_;

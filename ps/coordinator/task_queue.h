@@ -25,7 +25,7 @@ struct BlockRun {
 class TaskQueue {
  public:
   // Task numbers go on after `tasks` (they are part of the shuffling's key, so none comes twice in a job).
-  explicit TaskQueue(uint64_t tasks) : tasks_(tasks) {}
+  TaskQueue(uint64_t tasks, uint64_t block_bytes);
 
   struct Entry {
     uint64_t task = 0;
@@ -39,7 +39,9 @@ class TaskQueue {
   void StartEpoch(std::vector<BlockRun> open);
   // The task this member has and has not reported.
   const Entry* Outstanding(Member member) const;
-  // The next task: max(1, open / (4 * workers)) blocks, at most kTaskBlocksMax. nullptr if nothing is left to hand out.
+  // The next task: open / (4 * workers) blocks, no more than kTaskBytesMax has, and no fewer than a 32nd of what the epoch began with (less if
+  // there are more than 8 workers): rows are shuffled within a task, and neighbours are alike in a log, so the last steps of an epoch must
+  // not see one block each. nullptr if nothing is left to hand out.
   const Entry* HandOut(Member member, uint32_t workers, uint64_t optimizer_step);
   // Nothing if no such task is out (a repeated report), else the task as it was.
   std::optional<Entry> Done(uint64_t task);
@@ -52,12 +54,14 @@ class TaskQueue {
   std::vector<BlockRun> OpenRuns() const;
 
  private:
+  uint64_t blocks_max_;
   uint64_t tasks_;
+  uint64_t epoch_blocks_ = 0;
   std::deque<BlockRun> open_;
   std::map<uint64_t, Entry> outstanding_;  // by task
 };
 
-// So that a save, which waits for the tasks under way, does not wait for an hour: 1 GiB of the largest blocks.
-inline constexpr uint64_t kTaskBlocksMax = 64;
+// So that a save, which waits for the tasks under way, does not wait for an hour.
+inline constexpr uint64_t kTaskBytesMax = uint64_t{1} << 30;
 
 }  // namespace tessera

@@ -50,7 +50,7 @@ void TrainingRun::Start(uint64_t incarnation, absl::Span<const Member> members, 
     sync_.emplace(rules_, fresh ? FirstDecision(rules_, incarnation, members) : RestoredDecision(state_.decision(), incarnation, members));
     return;
   }
-  tasks_ = TaskQueue(state_.tasks());
+  tasks_ = TaskQueue(state_.tasks(), plan_->job().data().block_bytes().bytes());
   std::vector<BlockRun> open;
   for (int i = 0; i + 1 < state_.open_blocks_size(); i += 2) open.push_back({state_.open_blocks(i), state_.open_blocks(i + 1)});
   if (open.empty()) open.push_back({0, BlockCount(*plan_)});

@@ -90,7 +90,7 @@ class TrainingRun {
   // Durable: what a checkpoint keeps. The decision and the open blocks are filled in by Snapshot.
   TrainingState state_;
   std::optional<SyncClock> sync_;
-  TaskQueue tasks_{0};
+  TaskQueue tasks_{0, 1};
 
   Boundary boundary_;
   bool interrupted_ = false;

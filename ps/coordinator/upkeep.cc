@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-// A task of async mode is bounded in size (kTaskBlocksMax), but not in time: this only keeps a job from waiting for ever.
+// A task of async mode is bounded in size (kTaskBytesMax), but not in time: this only keeps a job from waiting for ever.
 constexpr absl::Duration kTaskMax = absl::Hours(24);
 
 std::string PhaseName(Phase phase) {

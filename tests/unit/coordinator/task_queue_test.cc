@@ -17,7 +17,7 @@ TEST(TaskQueueTest, BlocksAreCountedFileByFile) {
 }
 
 TEST(TaskQueueTest, TasksCoverEveryBlockOnceAndShrink) {
-  TaskQueue queue(0);
+  TaskQueue queue(0, 1 << 20);
   queue.StartEpoch({{0, 100}});
   uint64_t next = 0, last_size = 100, task = 0;
   while (!queue.EpochOver()) {
@@ -28,25 +28,26 @@ TEST(TaskQueueTest, TasksCoverEveryBlockOnceAndShrink) {
     EXPECT_EQ(entry->run.first, next);
     EXPECT_EQ(entry->stride, 2);
     const uint64_t size = entry->run.last - entry->run.first;
-    EXPECT_EQ(size, std::max<uint64_t>(1, (100 - next) / 8));
+    EXPECT_EQ(size, std::min<uint64_t>(100 - next, std::max<uint64_t>(3, (100 - next) / 8)));
     EXPECT_LE(size, last_size);
+    EXPECT_GE(size, std::min<uint64_t>(100 - next, 100 / 32));
     last_size = size;
     next = entry->run.last;
     EXPECT_TRUE(queue.Done(entry->task).has_value());
   }
   EXPECT_EQ(next, 100);
-  EXPECT_EQ(last_size, 1);
+  EXPECT_LE(last_size, 3);
   EXPECT_EQ(queue.HandOut(kFirst, 2, 1), nullptr);
 }
 
 TEST(TaskQueueTest, ATaskIsBoundedHoweverManyBlocksThereAre) {
-  TaskQueue queue(0);
+  TaskQueue queue(0, 1 << 20);
   queue.StartEpoch({{0, 1000000}});
-  EXPECT_EQ(queue.HandOut(kFirst, 1, 1)->run.last, kTaskBlocksMax);
+  EXPECT_EQ(queue.HandOut(kFirst, 1, 1)->run.last, kTaskBytesMax >> 20);
 }
 
 TEST(TaskQueueTest, ARepeatedReportChangesNothing) {
-  TaskQueue queue(5);
+  TaskQueue queue(5, 1 << 20);
   queue.StartEpoch({{0, 1}});
   const uint64_t task = queue.HandOut(kFirst, 1, 1)->task;
   EXPECT_EQ(task, 6);
@@ -59,10 +60,10 @@ TEST(TaskQueueTest, ARepeatedReportChangesNothing) {
 }
 
 TEST(TaskQueueTest, ASavedQueueGoesOnWhereItWas) {
-  TaskQueue queue(0);
+  TaskQueue queue(0, 1 << 20);
   queue.StartEpoch({{0, 10}});
   queue.Done(queue.HandOut(kFirst, 1, 1)->task);
-  TaskQueue restored(queue.tasks());
+  TaskQueue restored(queue.tasks(), 1 << 20);
   restored.StartEpoch(queue.OpenRuns());
   const TaskQueue::Entry* expected = queue.HandOut(kFirst, 1, 1);
   const TaskQueue::Entry* entry = restored.HandOut(kFirst, 1, 1);

@@ -42,7 +42,7 @@ TEST(FillDefaultsTest, SmallDataTakesSmallBatchesAndSeveralEpochs) {
   EXPECT_EQ(job.model().dropout(), 0.2);
   EXPECT_EQ(job.data().evaluate().holdout(), 0.1);
   EXPECT_EQ(job.optimizers().dense().adam().learning_rate(), 0.001);
-  EXPECT_EQ(job.data().block_bytes().bytes(), kFew.plain_bytes / 256);
+  EXPECT_EQ(job.data().block_bytes().bytes(), 1024u);
   EXPECT_EQ(filled.origins.at("training.batch_size").source(), "default");
   EXPECT_EQ(filled.origins.at("training.batch_size").value(), "256");
   EXPECT_EQ(filled.origins.at("training.batch_size").reason(), "power of two nearest rows / 500, within 256 to 512");
