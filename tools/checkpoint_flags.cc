@@ -11,6 +11,7 @@ void AddCheckpointFlags(CLI::App* command, bool data_required, CheckpointFlags* 
       ->required()
       ->type_name("DIR");
   command->add_option("--data", flags->data, "files or globs; - is standard input")->required(data_required)->type_name("FILE...");
+  command->add_option("--batch", flags->batch_rows, "rows scored together; they change no digit")->check(CLI::Range(1, 1 << 24))->type_name("N");
   command->add_option("--threads", flags->threads, "threads; they change no digit")->check(CLI::Range(1, 1024))->type_name("N");
 }
 

@@ -43,7 +43,7 @@ absl::StatusOr<Subject> ChooseSubject(const Plan& plan, const std::vector<std::s
 }
 
 absl::Status Evaluate(const CheckpointFlags& flags, Output* output) {
-  TESSERA_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(flags.checkpoint, flags.threads, Clock::Real()));
+  TESSERA_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(flags.checkpoint, flags.threads, flags.batch_rows, Clock::Real()));
   TESSERA_ASSIGN_OR_RETURN(const Subject subject, ChooseSubject(model->plan(), flags.data));
   ScoreCounter counter;
   TESSERA_RETURN_IF_ERROR(model->Score(subject.input.get(), subject.wanted, [&counter](const ScoredRows& rows) {

@@ -37,7 +37,7 @@ absl::Status Predict(const PredictFlags& flags, Output* output) {
     return UsageError(absl::InvalidArgumentError("--output -: standard output cannot have both the predictions and the object of --json"));
   }
   TESSERA_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model,
-                           LoadedModel::Load(flags.checkpoint.checkpoint, flags.checkpoint.threads, Clock::Real()));
+                           LoadedModel::Load(flags.checkpoint.checkpoint, flags.checkpoint.threads, flags.checkpoint.batch_rows, Clock::Real()));
   const ReadOptions options{.labels = false, .kept = model->plan().job().data().keep_size() > 0};
   TESSERA_ASSIGN_OR_RETURN(const std::unique_ptr<Input> input, OpenFiles(model->plan(), flags.checkpoint.data, options));
   TESSERA_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(flags.output));

@@ -15,16 +15,16 @@ namespace tessera {
 LoadedModel::LoadedModel(std::string folder, Checkpoint manifest, TemporaryFolder temporary, int threads)
     : folder_(std::move(folder)), manifest_(std::move(manifest)), temporary_(std::move(temporary)), pool_(threads) {}
 
-absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(const std::string& name, int threads, Clock* clock) {
+absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(const std::string& name, int threads, size_t batch_rows, Clock* clock) {
   absl::StatusOr<CheckpointStore::Entry> entry = FindCheckpoint(name);
   if (!entry.ok()) return UsageError(entry.status());
   TESSERA_ASSIGN_OR_RETURN(TemporaryFolder temporary, TemporaryFolder::Create());
   std::unique_ptr<LoadedModel> model(new LoadedModel(entry->folder, std::move(entry->manifest), std::move(temporary), threads));
-  TESSERA_RETURN_IF_ERROR(model->Open(clock));
+  TESSERA_RETURN_IF_ERROR(model->Open(batch_rows, clock));
   return model;
 }
 
-absl::Status LoadedModel::Open(Clock* clock) {
+absl::Status LoadedModel::Open(size_t batch_rows, Clock* clock) {
   server_ = std::make_unique<Server>(ServerOptions{.job = manifest_.job(), .shard = 0, .shards = 1, .state_directory = temporary_.path()},
                                      &pool_);
   OpenRequest request;
@@ -42,7 +42,7 @@ absl::Status LoadedModel::Open(Clock* clock) {
   peer.job = manifest_.job();
   peer.incarnation = manifest_.incarnation();
   peer.map_version = 1;
-  TESSERA_ASSIGN_OR_RETURN(scorer_, Scorer::Create(plan(), {server_.get()}, peer, &pool_, clock));
+  TESSERA_ASSIGN_OR_RETURN(scorer_, Scorer::Create(plan(), {server_.get()}, peer, &pool_, clock, batch_rows));
   return absl::OkStatus();
 }
 

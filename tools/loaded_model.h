@@ -22,7 +22,7 @@ namespace tessera {
 class LoadedModel {
  public:
   // `name` as FindCheckpoint takes it; a name that leads nowhere is a usage error.
-  static absl::StatusOr<std::unique_ptr<LoadedModel>> Load(const std::string& name, int threads, Clock* clock);
+  static absl::StatusOr<std::unique_ptr<LoadedModel>> Load(const std::string& name, int threads, size_t batch_rows, Clock* clock);
 
   const Plan& plan() const { return manifest_.plan(); }
   const Checkpoint& manifest() const { return manifest_; }
@@ -33,7 +33,7 @@ class LoadedModel {
 
  private:
   LoadedModel(std::string folder, Checkpoint manifest, TemporaryFolder temporary, int threads);
-  absl::Status Open(Clock* clock);
+  absl::Status Open(size_t batch_rows, Clock* clock);
 
   const std::string folder_;
   const Checkpoint manifest_;

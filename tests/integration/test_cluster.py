@@ -35,6 +35,7 @@ class ExactTest(Case):
             results[(i, layout)] = (result["content_digest"], result["train_logloss"], result["evaluation"],
                                     self.predictions(job, self.path("test.csv"), folder))
         first = next(iter(results.values()))
+        self.assertNotEqual(int(first[0], 16), 0)
         for layout, result in results.items():
             self.assertEqual(result, first, f"{layout} differs")
 
@@ -63,6 +64,16 @@ class ClusterTest(Case):
         out, _ = self.run_tessera("cluster", "run", job, "--servers", 2, "--workers", 1, "--print")
         self.assertEqual(out.count("tessera-ps"), 2)
         self.assertEqual(out.count("tessera-worker"), 1)
+
+
+class SizeTest(Case):
+    def test_a_step_larger_than_any_message(self):
+        # 26 categoricals of dim 64: the step's rows take more than the 64 MiB that a message may have.
+        self.run_tessera("data", "generate", "--rows", 80000, "--seed", 3, "--output", "big.tsv")
+        job = self.write("big.yaml", "name: big\ndata: {format: criteo, train: {files: [big.tsv]}, evaluate: {holdout: 0}}\n"
+                         "model: {embedding_dim: 64, hidden: [8]}\ntraining: {batch_size: 65536, epochs: 1}\n")
+        result = self.run_json("cluster", "run", job, "--servers", 1, "--workers", 1)
+        self.assertEqual((result["rows"], result["steps"]), (80000, 2))
 
 
 class DaemonTest(Case):

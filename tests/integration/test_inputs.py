@@ -3,6 +3,7 @@ import gzip
 import json
 import math
 import random
+import subprocess
 import unittest
 
 import harness
@@ -20,6 +21,10 @@ def criteo_rows(count, seed=1, numbers=None, categories=None, label=True):
         cats = categories(rng, i) if categories else [f"{rng.randrange(50):08x}" for _ in range(26)]
         rows.append("\t".join(([str(rng.randrange(2))] if label else []) + ints + cats))
     return rows
+
+
+def zstd(rows):
+    return subprocess.run(["zstd", "-c"], input=("\n".join(rows) + "\n").encode(), capture_output=True, check=True, timeout=60).stdout
 
 
 class CriteoCase(Case):
@@ -68,10 +73,29 @@ class CompressedTest(CriteoCase):
         self.write("joined.gz", a + b)
         result = self.run_json("train", self.job(["joined.gz"]), "--fresh", "--set", "data.evaluate.holdout=0", *QUICK[:-2])
         self.assertEqual(result["rows"], 400)
+        self.write("joined.zst", zstd(rows[:150]) + zstd(rows[150:]))
+        result = self.run_json("train", self.job(["joined.zst"]), "--fresh", "--set", "data.evaluate.holdout=0", *QUICK[:-2])
+        self.assertEqual(result["rows"], 400)
         self.write("cut.gz", (a + b)[:-100])
         out, err = self.run_tessera("train", self.job(["cut.gz"]), "--fresh", *QUICK, expect=2)
         self.assertIn("cut.gz", err)
         self.assertNotIn("epoch 1", out + err)
+
+
+class BlockTest(CriteoCase):
+    """A block may end anywhere in a row: every row is in one block."""
+
+    def test_every_row_is_trained_once_wherever_blocks_are_cut(self):
+        rows = criteo_rows(301, numbers=lambda rng, i: [f"{rng.randrange(90) + 10}" for _ in range(13)])
+        width = len(rows[0]) + 1
+        self.assertEqual({len(row) + 1 for row in rows}, {width})
+        self.write("rows.tsv", "\n".join(rows))
+        # cuts after each newline, one byte into each row, on a newline, within fields, between rows and far beyond
+        for block_bytes in (width, width + 1, width - 1, width // 2 - 1, 3 * width, 1000 * width):
+            for workers in (1, 3):
+                result = self.run_json("train", self.job(["rows.tsv"]), "--fresh", *QUICK[:-2], "--set", "data.evaluate.holdout=0", "--set",
+                                       f"data.block_bytes={block_bytes}", "--set", f"training.workers={workers}")
+                self.assertEqual(result["rows"], 301, f"blocks of {block_bytes} bytes, rows of {width}")
 
 
 class ExtremeTest(CriteoCase):

@@ -64,6 +64,16 @@ class PredictTest(Case):
         self.assertEqual(many["rows"], 25 * one["rows"])
         self.assertAlmostEqual(many["auc"], one["auc"], delta=1e-9)
 
+    def test_the_rows_scored_together_change_no_digit(self):
+        self.train()
+        scores = [self.run_json("evaluate", "--checkpoint", "runs/small", "--data", source_test(), "--batch", rows)
+                  for rows in (1, 128, 16280, 16281, 1000000)]
+        for score in scores:
+            self.assertEqual(score, scores[0])
+        reference = self.predict("test.csv")
+        for rows in (1, 128, 499, 1000000):
+            self.assertEqual(self.predict("test.csv", "--batch", rows), reference)
+
     def test_the_auc_is_within_1e6_of_the_rank_auc_of_the_predictions(self):
         self.train()
         score = self.run_json("evaluate", "--checkpoint", "runs/small", "--data", source_test())

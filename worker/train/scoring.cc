@@ -13,8 +13,6 @@
 namespace tessera {
 namespace {
 
-// Rows scored together: enough to keep all cores busy, few enough to stay small beside a training batch.
-constexpr size_t kScoredRowsMax = 8192;
 // More threads than this cannot be fed by one disk and starve the model of cores.
 constexpr int kReaderThreadsMax = 4;
 
@@ -32,8 +30,9 @@ void TakeRows(Rows* from, size_t begin, size_t end, Rows* to) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Scorer>> Scorer::Create(const Plan& plan, std::vector<ParameterServerApi*> servers,
-                                                       const ParameterClient::Options& peer, ThreadPool* pool, Clock* clock) {
-  auto scorer = std::unique_ptr<Scorer>(new Scorer(plan));
+                                                       const ParameterClient::Options& peer, ThreadPool* pool, Clock* clock,
+                                                       size_t batch_rows) {
+  auto scorer = std::unique_ptr<Scorer>(new Scorer(plan, batch_rows));
   scorer->reader_threads_ = std::min(pool->threads(), kReaderThreadsMax);
   scorer->stopping_ = peer.stopping;
   scorer->backend_ = MakeCpuBackend(pool);
@@ -54,10 +53,10 @@ absl::Status Scorer::Score(Input* input, std::vector<uint64_t> blocks, std::func
     if (!more) break;
     const size_t count = rows.size();
     for (size_t begin = 0, end; begin < count; begin = end) {
-      end = std::min(count, begin + kScoredRowsMax - pending.size());
+      end = std::min(count, begin + batch_rows_ - pending.size());
       TakeRows(&rows, begin, end, &pending);
       runs.push_back({block, pending.size()});
-      if (pending.size() < kScoredRowsMax) continue;
+      if (pending.size() < batch_rows_) continue;
       TESSERA_RETURN_IF_ERROR(ScoreBatch(std::move(pending), runs, input, version, sink));
       pending = Rows();
       runs.clear();

@@ -19,6 +19,9 @@
 
 namespace tessera {
 
+// Rows scored together: enough to keep all cores busy, few enough to stay small beside a training batch.
+inline constexpr size_t kScoredRowsDefault = 8192;
+
 // A run of rows of one block with their predictions; views that live through the sink's call.
 struct ScoredRows {
   uint64_t block;
@@ -29,12 +32,13 @@ struct ScoredRows {
   absl::Span<const float> labels() const { return absl::MakeConstSpan(rows.labels).subspan(begin, logits.size()); }
 };
 
-// Owned by one thread. A row's logit is the same, to the bit, at any number of threads, servers and rows of an input.
+// Owned by one thread. A row's logit is the same, to the bit, at any number of threads, servers, rows of a batch and rows of an input.
 class Scorer {
  public:
-  // The peer that pulls: ParameterClient::Options. `pool`, `servers` and `clock` outlive the scorer; `plan` is copied.
+  // The peer that pulls: ParameterClient::Options. At most `batch_rows` >= 1 rows are scored together. `pool`, `servers` and `clock` outlive the scorer; `plan` is copied.
   static absl::StatusOr<std::unique_ptr<Scorer>> Create(const Plan& plan, std::vector<ParameterServerApi*> servers,
-                                                        const ParameterClient::Options& peer, ThreadPool* pool, Clock* clock);
+                                                        const ParameterClient::Options& peer, ThreadPool* pool, Clock* clock,
+                                                        size_t batch_rows = kScoredRowsDefault);
 
   // Which version of the values: sync: step t + 1 with d(t). The default takes what the servers have.
   struct Version {
@@ -48,7 +52,7 @@ class Scorer {
                      absl::FunctionRef<absl::Status(const ScoredRows&)> sink);
 
  private:
-  explicit Scorer(const Plan& plan) : plan_(plan) {}
+  Scorer(const Plan& plan, size_t batch_rows) : plan_(plan), batch_rows_(batch_rows) {}
   struct Run {
     uint64_t block;
     size_t end;  // row of the batch after its last one
@@ -57,6 +61,7 @@ class Scorer {
                           absl::FunctionRef<absl::Status(const ScoredRows&)> sink);
 
   const Plan plan_;
+  const size_t batch_rows_;
   int reader_threads_ = 1;
   const std::atomic<bool>* stopping_ = nullptr;
   std::unique_ptr<Backend> backend_;
