@@ -68,12 +68,12 @@ class ClusterTest(Case):
 
 class SizeTest(Case):
     def test_a_step_larger_than_any_message(self):
-        # 26 categoricals of dim 64: the step's rows take more than the 64 MiB that a message may have.
-        self.run_tessera("data", "generate", "--rows", 80000, "--seed", 3, "--output", "big.tsv")
+        # 170,000 different ids of dim 128: the step's rows take more than the 64 MiB that a message may have.
+        self.run_tessera("data", "generate", "--rows", 66000, "--seed", 3, "--output", "big.tsv")
         job = self.write("big.yaml", "name: big\ndata: {format: criteo, train: {files: [big.tsv]}, evaluate: {holdout: 0}}\n"
-                         "model: {embedding_dim: 64, hidden: [8]}\ntraining: {batch_size: 65536, epochs: 1}\n")
+                         "model: {embedding_dim: 128, hidden: [8]}\ntraining: {batch_size: 65536, epochs: 1}\n")
         result = self.run_json("cluster", "run", job, "--servers", 1, "--workers", 1)
-        self.assertEqual((result["rows"], result["steps"]), (80000, 2))
+        self.assertEqual((result["rows"], result["steps"]), (66000, 2))
 
 
 class DaemonTest(Case):

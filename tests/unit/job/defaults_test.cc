@@ -58,7 +58,7 @@ TEST(FillDefaultsTest, LargeDataTakesLargeBatchesAndOneEpoch) {
   EXPECT_EQ(job.data().evaluate().holdout(), 0.02);
   EXPECT_EQ(job.optimizers().dense().adam().learning_rate(), 0.004) << "grows with the square root of the batch";
   EXPECT_EQ(job.optimizers().sparse().adagrad().learning_rate(), 0.02) << "does not grow";
-  EXPECT_EQ(job.data().block_bytes().bytes(), uint64_t{16} << 20);
+  EXPECT_EQ(job.data().block_bytes().bytes(), kMany.plain_bytes / 4096);
   EXPECT_EQ(filled.origins.at("optimizers.dense.adam.learning_rate").reason(), "0.001 x square root of batch_size / 512, at most 0.004");
   EXPECT_EQ(filled.origins.at("training.epochs").reason(), "45000000 rows, not under 300000; click data overfits in its second epoch");
 }
@@ -96,7 +96,7 @@ TEST(FillDefaultsTest, TheRestIsTheSameForAllData) {
     EXPECT_EQ(job.evaluation().patience(), 2u);
     EXPECT_TRUE(job.evaluation().restore_best());
     EXPECT_EQ(job.checkpoint().keep(), 3u);
-    EXPECT_GE(job.data().block_bytes().bytes(), 4096u);
+    EXPECT_GE(job.data().block_bytes().bytes(), 1024u);
     EXPECT_FALSE(job.data().has_csv()) << "criteo has no separator to choose";
   }
 }
