@@ -15,6 +15,9 @@ inline constexpr uint32_t kPartitions = 256;
 // Floats of one chunk of a dense variable: 64 KiB, small enough to spread a layer over servers.
 inline constexpr uint32_t kDenseChunkFloats = 16384;
 
+// A server's dense values travel in slices of so many of its chunks: slice k is its chunks [128 k, 128 (k + 1)), at most 8 MiB.
+inline constexpr uint32_t kDenseSliceChunks = 128;
+
 inline uint32_t PartitionOf(uint64_t id) { return static_cast<uint32_t>(Mix64(id) >> 56); }
 
 // First partition of a shard; shard s holds [PartitionBegin(s, n), PartitionBegin(s + 1, n)). REQUIRES: shard <= shards <= 256.
@@ -31,7 +34,7 @@ struct DenseChunk {
 };
 
 // All chunks in order: variable by variable, each from its first element. A server's dense bytes (PullReply.dense, Gradients.dense) are
-// its own chunks in this order, back to back.
+// one slice of its own chunks in this order, back to back.
 std::vector<DenseChunk> DenseChunks(const google::protobuf::RepeatedPtrField<VariableSpec>& variables);
 uint64_t ElementCount(const VariableSpec& variable);
 // Floats of a row's value: the sum of its segments.

@@ -49,7 +49,7 @@ absl::Status CheckFinite(const CheckedGradients& gradients, uint32_t dim, const 
   if (!AllFinite(gradients.dense, pool)) {
     const size_t at = FirstNotFinite(gradients.dense);
     return absl::InvalidArgumentError(absl::StrCat(sender, ": a dense gradient is ", gradients.dense[at], " at float ", at,
-                                                   " of this server's chunks; nothing of it is kept"));
+                                                   " of this server's slice; nothing of it is kept"));
   }
   return absl::OkStatus();
 }
@@ -103,12 +103,28 @@ absl::StatusOr<CheckedGradients> CheckGradients(const Gradients& gradients, cons
   const size_t ids = checked.ids.size();
   if (counts.size() != ids) return WrongSize(sender, "counts", counts.size(), ids);
   if (checked.values.size() != ids * shape.dim) return WrongSize(sender, "gradient values", checked.values.size(), ids * shape.dim);
-  const bool none = checked.dense.empty() && dense != DensePart::kWhole;
-  const size_t dense_wanted = dense == DensePart::kAbsent ? 0 : shape.dense_floats;
+  checked.dense_slice = gradients.dense_slice();
+  const bool none = checked.dense.empty() && dense != DensePart::kSlice;
+  const bool known = dense != DensePart::kAbsent && checked.dense_slice < shape.dense_slices.size();
+  const size_t dense_wanted = known ? shape.dense_slices[checked.dense_slice] : 0;
   if (!none && checked.dense.size() != dense_wanted) return WrongSize(sender, "dense gradient values", checked.dense.size(), dense_wanted);
   TESSERA_ASSIGN_OR_RETURN(checked.grouped, CheckIds(checked.ids, shape, sender));
   TESSERA_RETURN_IF_ERROR(CheckFinite(checked, shape.dim, sender, pool));
   return checked;
+}
+
+absl::StatusOr<CheckedGradients> CheckStage(const StageRequest& request, const GradientShape& shape, const std::string& sender,
+                                            ThreadPool* pool) {
+  const size_t slices = shape.dense_slices.size();
+  if (request.parts() < slices) {
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": ", request.parts(), " parts, this server has ", slices, " dense slices"));
+  }
+  const bool carries_slice = request.part() < slices;
+  if (carries_slice && request.gradients().dense_slice() != request.part()) {
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": part ", request.part(), " carries dense slice ",
+                                                   request.gradients().dense_slice(), "; part k carries slice k"));
+  }
+  return CheckGradients(request.gradients(), shape, carries_slice ? DensePart::kSlice : DensePart::kAbsent, sender, pool);
 }
 
 }  // namespace tessera

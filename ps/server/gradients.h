@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -17,12 +18,12 @@ struct GradientShape {
   uint32_t dim = 0;  // of a row
   uint32_t first_partition = 0;
   uint32_t last_partition = 0;
-  size_t dense_floats = 0;
+  std::vector<size_t> dense_slices;  // floats of each
 };
 
 enum class DensePart {
-  kWhole,   // must be all of this server's chunks
-  kAbsent,  // must be empty: not the first part
+  kSlice,   // must be a whole slice of this server's chunks
+  kAbsent,  // must be empty: a part beyond the last slice
   kEither,
 };
 
@@ -32,6 +33,7 @@ struct CheckedGradients {
   absl::Span<const uint64_t> ids;
   absl::Span<const float> values;
   absl::Span<const float> dense;
+  uint32_t dense_slice = 0;
 
   // Views the same payload where it stands now: after the message was copied or moved.
   void ViewOf(const Gradients& gradients);
@@ -46,6 +48,9 @@ absl::Status CheckPush(const PushRequest& request, const std::string& sender);
 // value that is not finite, with its id.
 absl::StatusOr<CheckedGradients> CheckGradients(const Gradients& gradients, const GradientShape& shape, DensePart dense,
                                                 const std::string& sender, ThreadPool* pool);
+// CheckGradients of a stage, whose part k carries dense slice k.
+absl::StatusOr<CheckedGradients> CheckStage(const StageRequest& request, const GradientShape& shape, const std::string& sender,
+                                            ThreadPool* pool);
 // The ids of a request for this server; INVALID_ARGUMENT as above.
 absl::StatusOr<PartitionedIds> CheckIds(absl::Span<const uint64_t> ids, const GradientShape& shape, const std::string& sender);
 

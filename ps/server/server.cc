@@ -172,7 +172,12 @@ absl::Status Server::Impl::PullHere(const PullRequest& request, PullReply* reply
   const absl::Span<float> values = PackedResize<float>(reply->mutable_values(), ids.size() * shape.dim);
   TESSERA_RETURN_IF_ERROR(
       state_->rows().Read(grouped, ids, request.evaluation() ? UnknownRow::kZeros : UnknownRow::kInitial, values.data()));
-  if (request.dense()) state_->dense().Read(PackedResize<float>(reply->mutable_dense(), shape.dense_floats).data());
+  if (request.dense() && !shape.dense_slices.empty()) {
+    const uint32_t slice = request.dense_slice();
+    const size_t slices = shape.dense_slices.size();
+    if (slice >= slices) return absl::InvalidArgumentError(absl::StrCat("pull: dense slice ", slice, " of ", slices));
+    state_->dense().Read(slice, PackedResize<float>(reply->mutable_dense(), shape.dense_slices[slice]).data());
+  }
   if (!request.evaluation()) pulls_.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
 }
@@ -186,8 +191,7 @@ absl::Status Server::Impl::StageHere(const StageRequest& request, bool* commit_f
   if (*commit_first) return absl::OkStatus();
   TESSERA_ASSIGN_OR_RETURN(const bool staged, steps_.IsStaged(request));
   if (staged) return absl::OkStatus();
-  absl::StatusOr<CheckedGradients> checked =
-      CheckGradients(request.gradients(), state_->shape(), request.part() == 0 ? DensePart::kWhole : DensePart::kAbsent, sender, pool_);
+  absl::StatusOr<CheckedGradients> checked = CheckStage(request, state_->shape(), sender, pool_);
   if (!checked.ok()) {
     steps_.Drop(request);
     return checked.status();

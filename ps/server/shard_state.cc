@@ -19,7 +19,8 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Make(const OpenRequest& 
   const uint32_t first = PartitionBegin(peer.shard(), peer.shards());
   const uint32_t last = PartitionBegin(peer.shard() + 1, peer.shards());
   TESSERA_ASSIGN_OR_RETURN(state->dense_, DenseStore::Make(request.variables(), request.seed(), first, last, pool));
-  state->shape_ = {layout->dim(), first, last, state->dense_->floats()};
+  state->shape_ = {layout->dim(), first, last, {}};
+  for (uint32_t k = 0; k < state->dense_->slices(); ++k) state->shape_.dense_slices.push_back(state->dense_->slice_floats(k));
   if (!request.restore_from().empty()) TESSERA_RETURN_IF_ERROR(state->Restore(pool));
   if (!folder.empty()) {
     TESSERA_ASSIGN_OR_RETURN(state->db_, StateDb::Create(folder));
@@ -51,16 +52,16 @@ uint64_t ShardState::CountRows() const {
 absl::Status ShardState::Apply(absl::Span<const CheckedGradients* const> sources, double sparse_learning_rate, double dense_learning_rate,
                                UpdateRule rule) {
   std::vector<RowGradients> rows;
-  std::vector<absl::Span<const float>> dense;
+  std::vector<std::vector<absl::Span<const float>>> dense(dense_->slices());
   for (const CheckedGradients* source : sources) {
     if (!source->ids.empty()) rows.push_back({&source->grouped, source->ids, source->values});
-    if (!source->dense.empty()) dense.push_back(source->dense);
+    if (!source->dense.empty()) dense[source->dense_slice].push_back(source->dense);
   }
   rule.lsn = lsn_.fetch_add(1) + 1;
   rule.learning_rate = sparse_learning_rate;
   TESSERA_RETURN_IF_ERROR(rows_->Apply(rows, rule));
   rule.learning_rate = dense_learning_rate;
-  dense_->Apply(dense, rule);
+  for (uint32_t slice = 0; slice < dense.size(); ++slice) dense_->Apply(slice, dense[slice], rule);
   return absl::OkStatus();
 }
 

@@ -36,10 +36,12 @@ absl::StatusOr<std::unique_ptr<DenseStore>> DenseStore::Make(const VariableSpecs
     auto chunk = std::make_unique<Chunk>();
     chunk->place = place;
     chunk->number = static_cast<uint32_t>(place.begin / kDenseChunkFloats);
-    chunk->offset = store->floats_;
+    if (store->chunks_.size() % kDenseSliceChunks == 0) store->slice_begin_.push_back(store->floats_);
+    chunk->offset = store->floats_ - store->slice_begin_[store->slice_begin_.size() - 2];
     chunk->floats = place.size * (1 + static_cast<size_t>(store->variables_[place.variable].optimizer->StateFloats()));
     offsets.push_back(buffer_floats);
     store->floats_ += place.size;
+    store->slice_begin_.back() = store->floats_;
     buffer_floats += RoundUp(chunk->floats);
     store->chunks_.push_back(std::move(chunk));
   }
@@ -59,21 +61,25 @@ std::string DenseStore::NameOf(const Chunk& chunk) const {
   return absl::StrCat("chunk ", chunk.number, " of variable ", variables_[chunk.place.variable].name);
 }
 
-void DenseStore::Read(float* values) {
-  pool_->ParallelFor(static_cast<int64_t>(chunks_.size()), [&](int64_t i) {
-    Chunk* const chunk = chunks_[i].get();
+void DenseStore::ForSlice(uint32_t slice, absl::FunctionRef<void(Chunk*)> each) {
+  assert(slice < slices());
+  const size_t first = size_t{slice} * kDenseSliceChunks;
+  const size_t last = std::min(first + kDenseSliceChunks, chunks_.size());
+  pool_->ParallelFor(static_cast<int64_t>(last - first), [&](int64_t i) { each(chunks_[first + i].get()); });
+}
+
+void DenseStore::Read(uint32_t slice, float* values) {
+  ForSlice(slice, [&](Chunk* chunk) {
     MutexLock lock(&chunk->mutex);
     std::memcpy(values + chunk->offset, chunk->values, chunk->place.size * sizeof(float));
   });
 }
 
-void DenseStore::Apply(absl::Span<const absl::Span<const float>> sources, const UpdateRule& rule) {
+void DenseStore::Apply(uint32_t slice, absl::Span<const absl::Span<const float>> sources, const UpdateRule& rule) {
   if (sources.empty()) return;
   std::vector<StepFactors> factors;
   for (const Variable& variable : variables_) factors.push_back(variable.optimizer->Prepare(rule.learning_rate, rule.optimizer_step));
-  pool_->ParallelFor(static_cast<int64_t>(chunks_.size()), [&](int64_t i) {
-    ApplyChunk(chunks_[i].get(), sources, factors[chunks_[i]->place.variable], rule);
-  });
+  ForSlice(slice, [&](Chunk* chunk) { ApplyChunk(chunk, sources, factors[chunk->place.variable], rule); });
 }
 
 void DenseStore::ApplyChunk(Chunk* chunk, absl::Span<const absl::Span<const float>> sources, const StepFactors& factors,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/mutex.h"
@@ -32,10 +33,13 @@ class DenseStore {
 
   size_t floats() const { return floats_; }  // of all chunks' values
   size_t chunks() const { return chunks_.size(); }
-  // All values, in chunk order. REQUIRES: room for floats().
-  void Read(float* values);
-  // Sums over `sources` in their order (each floats() long), then one update.
-  void Apply(absl::Span<const absl::Span<const float>> sources, const UpdateRule& rule);
+  // Slices of kDenseSliceChunks chunks, in which values and gradients travel; none where there are no chunks.
+  uint32_t slices() const { return static_cast<uint32_t>(slice_begin_.size()) - 1; }
+  size_t slice_floats(uint32_t slice) const { return slice_begin_[slice + 1] - slice_begin_[slice]; }
+  // A slice's values, in chunk order. REQUIRES: slice < slices(), room for slice_floats(slice).
+  void Read(uint32_t slice, float* values);
+  // Sums over `sources` in their order (each a slice's gradients), then one update. REQUIRES: slice < slices().
+  void Apply(uint32_t slice, absl::Span<const absl::Span<const float>> sources, const UpdateRule& rule);
 
   // Replaces a chunk's initial values. NOT_FOUND when it is none of these, ALREADY_EXISTS the second time, INVALID_ARGUMENT when its
   // size is another.
@@ -56,7 +60,7 @@ class DenseStore {
   struct Chunk {
     DenseChunk place;
     uint32_t number = 0;  // within its variable
-    size_t offset = 0;    // of its values among all values
+    size_t offset = 0;    // of its values within its slice
     float* values = nullptr;
     size_t floats = 0;    // values and state
     Mutex mutex;
@@ -68,6 +72,8 @@ class DenseStore {
   };
 
   explicit DenseStore(ThreadPool* pool) : pool_(pool) {}
+  // Calls `each` with every chunk of a slice, on the pool.
+  void ForSlice(uint32_t slice, absl::FunctionRef<void(Chunk*)> each);
   void ApplyChunk(Chunk* chunk, absl::Span<const absl::Span<const float>> sources, const StepFactors& factors, const UpdateRule& rule);
   std::string NameOf(const Chunk& chunk) const;
 
@@ -75,6 +81,7 @@ class DenseStore {
   std::vector<Variable> variables_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   size_t floats_ = 0;
+  std::vector<size_t> slice_begin_{0};  // of each slice among all values, and the end
   HugeBuffer buffer_;
 };
 

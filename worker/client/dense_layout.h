@@ -18,12 +18,14 @@ class DenseLayout {
   DenseLayout(const google::protobuf::RepeatedPtrField<VariableSpec>& variables, uint32_t shards);
 
   size_t floats() const { return floats_; }
-  size_t shard_floats(uint32_t shard) const { return shards_[shard].floats; }
+  // Slices in which a shard's chunks travel (common/partition.h); none where it has no chunk.
+  uint32_t slices(uint32_t shard) const { return static_cast<uint32_t>(shards_[shard].size()); }
+  size_t slice_floats(uint32_t shard, uint32_t slice) const { return shards_[shard][slice].floats; }
 
-  // Copies a shard's chunks out of all values. REQUIRES: all.size() == floats(), chunks.size() == shard_floats(shard).
-  void Gather(uint32_t shard, absl::Span<const float> all, absl::Span<float> chunks) const;
-  // Copies a shard's chunks to their places among all values. REQUIRES: as Gather.
-  void Scatter(uint32_t shard, absl::Span<const float> chunks, absl::Span<float> all) const;
+  // Copies a slice's chunks out of all values. REQUIRES: all.size() == floats(), chunks.size() == slice_floats(shard, slice).
+  void Gather(uint32_t shard, uint32_t slice, absl::Span<const float> all, absl::Span<float> chunks) const;
+  // Copies a slice's chunks to their places among all values. REQUIRES: as Gather.
+  void Scatter(uint32_t shard, uint32_t slice, absl::Span<const float> chunks, absl::Span<float> all) const;
 
  private:
   // A run of floats; neighbouring chunks of one shard are one run.
@@ -31,12 +33,12 @@ class DenseLayout {
     size_t begin;
     size_t size;
   };
-  struct Shard {
+  struct Slice {
     std::vector<Run> runs;
     size_t floats = 0;
   };
   size_t floats_ = 0;
-  std::vector<Shard> shards_;
+  std::vector<std::vector<Slice>> shards_;
 };
 
 }  // namespace tessera

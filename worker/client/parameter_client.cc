@@ -71,7 +71,7 @@ class ParameterClient::Impl {
       request.set_parts(static_cast<uint32_t>(parts.size()));
       for (uint32_t part = 0; part < parts.size(); ++part) {
         request.set_part(part);
-        FillGradients(s, parts[part], part == 0, batch, rows, dense, request.mutable_gradients());
+        FillGradients(s, parts[part], part, batch, rows, dense, request.mutable_gradients());
         StageReply reply;
         TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shards_[s].api->Stage(request, &reply); }));
       }
@@ -90,9 +90,9 @@ class ParameterClient::Impl {
       request.set_divisor(options.divisor);
       request.set_task(options.task);
       const std::vector<RequestPart> parts = GradientParts(batch, s);
-      for (size_t part = 0; part < parts.size(); ++part) {
+      for (uint32_t part = 0; part < parts.size(); ++part) {
         request.set_sequence(shards_[s].pushed + 1);
-        FillGradients(s, parts[part], part == 0, batch, rows, dense, request.mutable_gradients());
+        FillGradients(s, parts[part], part, batch, rows, dense, request.mutable_gradients());
         PushReply reply;
         TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shards_[s].api->Push(request, &reply); }));
         ++shards_[s].pushed;
@@ -120,37 +120,44 @@ class ParameterClient::Impl {
     const RequestPart ids = ShardIds(batch, s, shard_count_);
     // The larger of a request's and a reply's bytes for one id.
     const size_t id_bytes = std::max(sizeof(uint64_t), row_dim_ * sizeof(float));
-    bool first = true;
-    for (const RequestPart& part : CutRequest(ids.begin, ids.end, id_bytes, layout_.shard_floats(s) * sizeof(float))) {
+    const std::vector<RequestPart> parts = CutRequest(ids.begin, ids.end, id_bytes, SliceBytes(s));
+    for (uint32_t k = 0; k < parts.size(); ++k) {
+      const RequestPart& part = parts[k];
       request.clear_ids();
       AppendPacked(absl::MakeConstSpan(batch.unique_ids).subspan(part.begin, part.end - part.begin), request.mutable_ids());
-      request.set_dense(first);
+      request.set_dense(k < layout_.slices(s));
+      request.set_dense_slice(k);
       TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shard.api->Pull(request, &shard.reply); }));
       const size_t floats = (part.end - part.begin) * row_dim_;
       TESSERA_RETURN_IF_ERROR(CheckSize(shard.reply.values(), floats, s, "rows"));
       if (floats > 0) std::memcpy(values->rows.data() + part.begin * row_dim_, shard.reply.values().data(), floats * sizeof(float));
-      if (first) TESSERA_RETURN_IF_ERROR(TakeDense(s, values));
-      first = false;
+      if (k < layout_.slices(s)) TESSERA_RETURN_IF_ERROR(TakeDense(s, k, values));
+      if (s == 0) values->step = shard.reply.step();
     }
     return absl::OkStatus();
   }
 
-  absl::Status TakeDense(uint32_t s, PulledValues* values) {
+  absl::Status TakeDense(uint32_t s, uint32_t slice, PulledValues* values) {
     const PullReply& reply = shards_[s].reply;
-    TESSERA_RETURN_IF_ERROR(CheckSize(reply.dense(), layout_.shard_floats(s), s, "dense values"));
+    TESSERA_RETURN_IF_ERROR(CheckSize(reply.dense(), layout_.slice_floats(s, slice), s, "dense values"));
     TESSERA_ASSIGN_OR_RETURN(const absl::Span<const float> chunks, PackedView<float>(reply.dense(), "dense"));
-    layout_.Scatter(s, chunks, absl::MakeSpan(values->dense));
-    if (s == 0) values->step = reply.step();
+    layout_.Scatter(s, slice, chunks, absl::MakeSpan(values->dense));
     return absl::OkStatus();
   }
 
   std::vector<RequestPart> GradientParts(const Batch& batch, uint32_t s) const {
     const RequestPart ids = ShardIds(batch, s, shard_count_);
     const size_t id_bytes = sizeof(uint64_t) + sizeof(uint32_t) + row_dim_ * sizeof(float);
-    return CutRequest(ids.begin, ids.end, id_bytes, layout_.shard_floats(s) * sizeof(float));
+    return CutRequest(ids.begin, ids.end, id_bytes, SliceBytes(s));
   }
 
-  void FillGradients(uint32_t s, const RequestPart& part, bool with_dense, const Batch& batch, absl::Span<const float> rows,
+  std::vector<size_t> SliceBytes(uint32_t s) const {
+    std::vector<size_t> bytes;
+    for (uint32_t slice = 0; slice < layout_.slices(s); ++slice) bytes.push_back(layout_.slice_floats(s, slice) * sizeof(float));
+    return bytes;
+  }
+
+  void FillGradients(uint32_t s, const RequestPart& part, uint32_t number, const Batch& batch, absl::Span<const float> rows,
                      absl::Span<const float> dense, Gradients* out) const {
     const size_t count = part.end - part.begin;
     out->Clear();
@@ -161,7 +168,9 @@ class ParameterClient::Impl {
       counts[i] = batch.occurrence_begin[part.begin + i + 1] - batch.occurrence_begin[part.begin + i];
     }
     AppendPacked(rows.subspan(part.begin * row_dim_, count * row_dim_), out->mutable_values());
-    if (with_dense) layout_.Gather(s, dense, PackedResize<float>(out->mutable_dense(), layout_.shard_floats(s)));
+    if (number >= layout_.slices(s)) return;
+    out->set_dense_slice(number);
+    layout_.Gather(s, number, dense, PackedResize<float>(out->mutable_dense(), layout_.slice_floats(s, number)));
   }
 
   const size_t row_dim_;

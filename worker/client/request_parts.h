@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "absl/types/span.h"
+
 namespace tessera {
 
 // The ids [begin, end) of one part.
@@ -12,9 +14,10 @@ struct RequestPart {
   size_t end;
 };
 
-// Cuts [begin, end) into runs of at most kPayloadBytesTarget bytes, `id_bytes` each; the first part also carries `first_bytes` of dense
-// values, and so has fewer ids, or none. There is always at least one part. REQUIRES: 0 < id_bytes <= kPayloadBytesTarget.
+// Cuts [begin, end) into runs of at most kPayloadBytesTarget bytes, `id_bytes` each; part i also carries dense_bytes[i] of dense
+// values, and so has fewer ids, or none. There is at least one part, and one per entry of
+// `dense_bytes`. REQUIRES: 0 < id_bytes <= kPayloadBytesTarget.
 // Thread-safe: a pure function.
-std::vector<RequestPart> CutRequest(size_t begin, size_t end, size_t id_bytes, size_t first_bytes);
+std::vector<RequestPart> CutRequest(size_t begin, size_t end, size_t id_bytes, absl::Span<const size_t> dense_bytes);
 
 }  // namespace tessera

@@ -22,8 +22,9 @@ class FakeServer : public ParameterServerApi {
  public:
   FakeServer(const Plan& plan, uint32_t shard, uint32_t shards) : dim_(RowDim(plan.table())), shard_(shard), shards_(shards) {
     for (const DenseChunk& chunk : DenseChunks(plan.variables())) {
-      for (uint32_t i = 0; i < chunk.size; ++i) {
-        if (ShardOf(chunk.partition, shards) == shard) dense_.push_back(static_cast<float>(offset_ + i));
+      if (ShardOf(chunk.partition, shards) == shard) {
+        if (chunks_++ % kDenseSliceChunks == 0) slice_begin_.push_back(dense_.size());
+        for (uint32_t i = 0; i < chunk.size; ++i) dense_.push_back(static_cast<float>(offset_ + i));
       }
       offset_ += chunk.size;
     }
@@ -45,9 +46,14 @@ class FakeServer : public ParameterServerApi {
       for (uint32_t c = 0; c < dim_; ++c) values[i * dim_ + c] = ValueOf(ids[i], c);
     }
     reply->clear_dense();
-    if (request.dense()) AppendPacked(absl::MakeConstSpan(dense_), reply->mutable_dense());
+    if (request.dense()) {
+      EXPECT_LT(request.dense_slice(), slice_begin_.size());
+      const size_t begin = slice_begin_[request.dense_slice()];
+      const size_t end = request.dense_slice() + 1 < slice_begin_.size() ? slice_begin_[request.dense_slice() + 1] : dense_.size();
+      AppendPacked(absl::MakeConstSpan(dense_).subspan(begin, end - begin), reply->mutable_dense());
+    }
     if (wrong_size_) reply->mutable_values()->push_back('x');
-    EXPECT_LE(reply->ByteSizeLong(), kPayloadBytesTarget + 100 + dense_.size() * sizeof(float));
+    EXPECT_LE(reply->ByteSizeLong(), kPayloadBytesTarget + 100);
     reply->set_step(40 + shard_);
     return absl::OkStatus();
   }
@@ -81,7 +87,7 @@ class FakeServer : public ParameterServerApi {
   std::vector<PullRequest> pulls() const { return Locked(&FakeServer::pulls_); }
   std::vector<StageRequest> stages() const { return Locked(&FakeServer::stages_); }
   std::vector<PushRequest> pushes() const { return Locked(&FakeServer::pushes_); }
-  // What arrived: id -> (count, first gradient), and the dense sums of each first part.
+  // What arrived: id -> (count, first gradient), and the dense sums, slice by slice.
   std::map<uint64_t, std::pair<uint32_t, float>> taken() const { return Locked(&FakeServer::taken_); }
   std::vector<float> taken_dense() const { return Locked(&FakeServer::taken_dense_); }
   const std::vector<float>& dense() const { return dense_; }
@@ -99,7 +105,7 @@ class FakeServer : public ParameterServerApi {
     EXPECT_EQ(peer.worker(), 3u);
     EXPECT_EQ(peer.incarnation(), 5u);
     EXPECT_EQ(peer.generation(), 9u);
-    EXPECT_LE(bytes, kPayloadBytesTarget + 1000 + dense_.size() * sizeof(float));
+    EXPECT_LE(bytes, kPayloadBytesTarget + 1000);
     if (errors_.empty()) return absl::OkStatus();
     const absl::Status error = errors_.front();
     errors_.pop_front();
@@ -121,6 +127,8 @@ class FakeServer : public ParameterServerApi {
 
   const uint32_t dim_, shard_, shards_;
   size_t offset_ = 0;
+  std::vector<size_t> slice_begin_;  // in dense_
+  size_t chunks_ = 0;
   std::vector<float> dense_;  // each value is its place among all
   mutable Mutex mutex_;
   std::deque<absl::Status> errors_ ABSL_GUARDED_BY(mutex_);

@@ -82,6 +82,22 @@ TEST_P(ParameterClientShardsTest, APullPutsEveryValueAtItsPlace) {
   EXPECT_EQ(values.step, 40u);
 }
 
+TEST(ParameterClientTest, DenseValuesOfAnySizeTravelInSlices) {
+  Plan plan = SmallPlan();
+  plan.mutable_variables(0)->set_shape(0, uint64_t{300} * kDenseChunkFloats);
+  const size_t floats = 300 * kDenseChunkFloats + 1 + 70;
+  Cluster cluster(plan, 1);
+  const Batch batch = MadeBatch(10, 3, 20);
+  PulledValues values;
+  ASSERT_TRUE(cluster.client->Pull(batch, 0, nullptr, false, &values).ok());
+  std::vector<float> places(floats);
+  std::iota(places.begin(), places.end(), 0.0f);
+  EXPECT_EQ(values.dense, places);
+  ASSERT_TRUE(cluster.client->Stage(batch, 1, Decision(), 0, values.rows, values.dense).ok());
+  EXPECT_EQ(cluster.servers[0]->stages().size(), 3u);
+  EXPECT_EQ(cluster.servers[0]->taken_dense(), places);
+}
+
 TEST_P(ParameterClientShardsTest, AStageReachesEveryShardWithItsOwnPart) {
   const Plan plan = SmallPlan();
   Cluster cluster(plan, GetParam());

@@ -30,7 +30,9 @@ std::unique_ptr<DenseStore> Make(const VariableSpecs& variables, ThreadPool* poo
 
 std::vector<float> Read(DenseStore& store) {
   std::vector<float> values(store.floats());
-  store.Read(values.data());
+  size_t begin = 0;
+  for (uint32_t slice = 0; slice < store.slices(); begin += store.slice_floats(slice++)) store.Read(slice, values.data() + begin);
+  EXPECT_EQ(begin, values.size());
   return values;
 }
 
@@ -63,13 +65,28 @@ TEST(DenseStoreTest, SourcesAreSummedInTheirOrderAndAppliedOnce) {
   const auto store = Make(MakeVariables(Sgd()), &pool);
   const std::vector<float> before = Read(*store);
   const std::vector<float> a(40004, 1e8f), b(40004, 1.0f), c(40004, -1e8f);
-  store->Apply({a, b, c}, Rule(0.5, 1, 2));
+  store->Apply(0, {a, b, c}, Rule(0.5, 1, 2));
   EXPECT_EQ(Read(*store), before);  // (1e8 + 1) - 1e8 is 0 in floats; in another order it is 1
-  store->Apply({{b}}, Rule(0.5, 2, 2));
+  store->Apply(0, {{b}}, Rule(0.5, 2, 2));
   const std::vector<float> after = Read(*store);
   for (size_t i = 0; i < after.size(); ++i) ASSERT_FLOAT_EQ(after[i], before[i] - 0.25f);
-  store->Apply({}, Rule(0.5, 3));
+  store->Apply(0, {}, Rule(0.5, 3));
   EXPECT_EQ(Read(*store), after);
+}
+
+TEST(DenseStoreTest, SlicesHold128ChunksAndAreUpdatedAlone) {
+  ThreadPool pool(2);
+  VariableSpecs variables = MakeVariables(Sgd());
+  variables.Mutable(0)->clear_shape();
+  variables.Mutable(0)->add_shape(uint64_t{200} * kDenseChunkFloats);
+  const auto store = Make(variables, &pool);
+  ASSERT_EQ(store->slices(), 2u);
+  EXPECT_EQ(store->slice_floats(0), size_t{128} * kDenseChunkFloats);
+  EXPECT_EQ(store->slice_floats(0) + store->slice_floats(1), store->floats());
+  const std::vector<float> before = Read(*store);
+  store->Apply(1, {std::vector<float>(store->slice_floats(1), 1.0f)}, Rule(0.5, 1));
+  const std::vector<float> after = Read(*store);
+  for (size_t i = 0; i < after.size(); ++i) ASSERT_FLOAT_EQ(after[i], before[i] - (i < store->slice_floats(0) ? 0.0f : 0.5f));
 }
 
 TEST(DenseStoreTest, ThreadsDoNotChangeABit) {
@@ -78,8 +95,8 @@ TEST(DenseStoreTest, ThreadsDoNotChangeABit) {
   std::vector<float> gradient(40004);
   for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = std::sin(static_cast<float>(i));
   for (uint64_t step = 1; step <= 3; ++step) {
-    a->Apply({{gradient}}, Rule(0.01, step, 3));
-    b->Apply({{gradient}}, Rule(0.01, step, 3));
+    a->Apply(0, {{gradient}}, Rule(0.01, step, 3));
+    b->Apply(0, {{gradient}}, Rule(0.01, step, 3));
   }
   EXPECT_EQ(Read(*a), Read(*b));
 }
@@ -90,7 +107,7 @@ TEST(DenseStoreTest, SavedChunksComeBackWithTheirState) {
   const VariableSpecs variables = MakeVariables(Adam());
   const auto store = Make(variables, &pool);
   const std::vector<float> gradient(40004, 0.5f);
-  store->Apply({{gradient}}, Rule(0.01, 1));
+  store->Apply(0, {{gradient}}, Rule(0.01, 1));
   auto db = StateDb::Create(folder / "db").value();
   ASSERT_TRUE(store->WriteBack(db.get()).ok());
   ASSERT_TRUE(db->Checkpoint(folder / "saved").ok());
@@ -107,8 +124,8 @@ TEST(DenseStoreTest, SavedChunksComeBackWithTheirState) {
   ASSERT_TRUE(saved->ForEach(KeyBound(RecordKind::kChunk, 0), KeyBound(RecordKind::kChunk, kPartitions), load).ok());
   EXPECT_TRUE(restored->CheckAllLoaded().ok());
   EXPECT_EQ(Read(*restored), Read(*store));
-  store->Apply({{gradient}}, Rule(0.01, 2));
-  restored->Apply({{gradient}}, Rule(0.01, 2));
+  store->Apply(0, {{gradient}}, Rule(0.01, 2));
+  restored->Apply(0, {{gradient}}, Rule(0.01, 2));
   EXPECT_EQ(Read(*restored), Read(*store));
   // Every chunk comes once.
   EXPECT_EQ(saved->ForEach(KeyBound(RecordKind::kChunk, 0), KeyBound(RecordKind::kChunk, kPartitions), load).code(),
@@ -135,7 +152,7 @@ TEST(DenseStoreTest, NoVariablesAreFine) {
   ThreadPool pool(1);
   const auto store = Make(VariableSpecs(), &pool);
   EXPECT_EQ(store->floats(), 0u);
-  store->Apply({}, Rule(1, 1));
+  store->Apply(0, {}, Rule(1, 1));
   EXPECT_TRUE(store->CheckAllLoaded().ok());
 }
 
