@@ -9,8 +9,7 @@ void AddJobFlags(CLI::App* command, JobFlags* flags) {
   command->add_option("job", flags->job, "the job file (YAML)")->required()->type_name("JOB");
   command->add_option("--set", flags->sets, "change one value of the job: --set training.batch_size=512; may be repeated")
       ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);  // or `--set K=V JOB` would take JOB for another
 }
 
 absl::StatusOr<JobFile> LoadJob(const JobFlags& flags) {

@@ -72,7 +72,7 @@ class TrainTest(Case):
 
     def test_a_dry_run_trains_nothing(self):
         job = self.small_adult(600)
-        self.run_tessera("train", job, "--dry-run")
+        self.run_tessera("train", "--set", "training.epochs=2", job, "--set", "seed=3", "--dry-run")
         self.assertFalse(os.path.exists(self.path("runs/small/state")))
 
     def test_a_missing_job_file_is_a_usage_error(self):
