@@ -100,6 +100,32 @@ class PredictTest(Case):
         self.assertEqual(self.predict("unseen.csv"), first)
 
 
+class RankAucTest(Case):
+    """The AUC, counted on a fixed grid of logits, against the exact one of the predictions' ranks, on every data set."""
+
+    # job, its test file, and how a positive row looks
+    SETS = [("adult", "adult/adult.test.csv.gz", lambda row: b">50K" in row),
+            ("bank", "bank-marketing/bank-full.test.csv.gz", lambda row: row.rsplit(b";", 1)[1] == b'"yes"'),
+            ("a9a", "a9a/a9a.t.libsvm.gz", lambda row: row.startswith(b"+1")),
+            ("shoppers", "online-shoppers/online-shoppers.test.csv.gz", lambda row: row.rsplit(b",", 1)[1].strip() in (b"1", b"TRUE")),
+            ("mushroom", "mushroom/agaricus_test.libsvm.gz", lambda row: row.startswith(b"1"))]
+
+    def test_it_is_the_exact_one_to_1e6(self):
+        for job, name, positive in self.SETS:
+            with self.subTest(job):
+                path = harness.source(f"tests/data/{name}")
+                self.run_tessera("train", harness.source(f"deploy/jobs/{job}.yaml"), "--set", "training.epochs=1", "--set", "model.hidden=[8]")
+                score = self.run_json("evaluate", "--checkpoint", f"runs/{job}", "--data", path)
+                self.run_tessera("predict", "--checkpoint", f"runs/{job}", "--data", path, "--output", "out.csv")
+                with open(self.path("out.csv"), "rb") as f:
+                    predictions = [float(line) for line in f]
+                with gzip.open(path, "rb") as f:
+                    rows = [row for row in f.read().splitlines() if row.strip()]
+                labels = [positive(row) for row in rows[len(rows) - len(predictions):]]
+                self.assertEqual(score["rows"], len(predictions))
+                self.assertAlmostEqual(score["auc"], rank_auc(predictions, labels), delta=1e-6)
+
+
 def source_test():
     return harness.source("tests/data/adult/adult.test.csv.gz")
 
