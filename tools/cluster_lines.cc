@@ -53,8 +53,11 @@ absl::StatusOr<ClusterLines> MakeClusterLines(const JobFlags& flags, uint32_t se
   for (int port : ports) lines.addresses.push_back(absl::StrCat("127.0.0.1:", port));
   TESSERA_ASSIGN_OR_RETURN(const std::string server, ProgramBesideThis("tessera-ps"));
   TESSERA_ASSIGN_OR_RETURN(const std::string worker, ProgramBesideThis("tessera-worker"));
+  std::error_code error;
+  const std::filesystem::path job = std::filesystem::absolute(flags.job, error);  // the lines may be typed anywhere
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(flags.job, ": cannot tell its absolute path"));
   for (uint32_t shard = 0; shard < servers; ++shard) {
-    std::vector<std::string> words = {server, "--job", flags.job};
+    std::vector<std::string> words = {server, "--job", job.string()};
     for (const std::string& set : flags.sets) words.insert(words.end(), {"--set", set});
     words.insert(words.end(), {"--shard", absl::StrCat(shard), "--servers", absl::StrJoin(lines.addresses, ",")});
     lines.servers.push_back(std::move(words));

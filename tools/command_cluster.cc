@@ -16,6 +16,7 @@
 #include "tools/run_end.h"
 #include "tools/run_watch.h"
 #include "tools/shell_line.h"
+#include "tools/text.h"
 #include "worker/coordinator_client.h"
 
 namespace tessera {
@@ -114,7 +115,7 @@ absl::Status RunCluster(RunFlags flags, Output* output) {
   if (!absl::IsAborted(status)) {
     if (const absl::Status stopped = cluster.Stop(); status.ok()) status = stopped;
   }
-  return ReportEnd(status, folder, again, &watch, output);
+  return ReportEnd(status, {folder, again, moved}, &watch, output);
 }
 
 absl::Status ShowStatus(const std::string& address, Output* output) {
@@ -129,6 +130,8 @@ absl::Status ShowStatus(const std::string& address, Output* output) {
   if (report.plan().has_job()) absl::StrAppend(&text, PlanText(report.plan()), "\n");
   absl::StrAppend(&text, report.workers(), report.workers() == 1 ? " worker" : " workers", " joined\n");
   for (const EvaluationReport& evaluation : report.evaluations()) absl::StrAppend(&text, EvaluationText(evaluation), "\n");
+  if (report.has_evaluation()) absl::StrAppend(&text, "at the end: ", ScoreText(report.evaluation()), "\n");
+  if (!report.checkpoint().empty()) absl::StrAppend(&text, "checkpoint  ", report.checkpoint(), "\n");
   output->Text(text);
   output->SetJson(JsonWriter().BeginObject().Fields(report, {"plan"}).EndObject().Finish());
   return absl::OkStatus();

@@ -43,7 +43,7 @@ absl::Status Generate(const DataFlags& flags, Output* output) {
   // 0 / 0 is not a number, and becomes null.
   const double click_rate = static_cast<double>(summary.clicks) / static_cast<double>(summary.rows);
   const std::string text = absl::StrCat(flags.output, ": ", CountText(summary.rows), " rows, ", CountText(bytes), " bytes in ",
-                                        TimeText(absl::Seconds(seconds)), absl::StrFormat("; click rate %.4f", click_rate),
+                                        TimeText(absl::Seconds(seconds)), summary.rows > 0 ? absl::StrFormat("; click rate %.4f", click_rate) : "",
                                         "\nbest possible on these rows (the planted model's): ", ScoreText(summary.best), "\n");
   // With the rows on standard output, what is for people goes to stderr.
   flags.output == "-" ? (void)std::fwrite(text.data(), 1, text.size(), stderr) : output->Text(text);
@@ -61,13 +61,17 @@ void AddData(CommandLine* line) {
   auto flags = std::make_shared<DataFlags>();
   CLI::App* command = line->Add("data generate", "A click log in Criteo's layout with skewed ids and a known best AUC",
                                 [flags](Output* output) { return Generate(*flags, output); });
-  command->add_option("--rows", flags->log.rows, "rows to write")->required()->type_name("N");
+  command->add_option("--rows", flags->log.rows, "rows to write")->required()->check(CLI::NonNegativeNumber)->type_name("N");
   command->add_option("--output", flags->output, "file to write; - is standard output")->required()->type_name("FILE");
   command
       ->add_option("--skip", flags->log.skip,
                    "rows of the endless log before the first one written: as many as the training rows for a test")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("N");
-  command->add_option("--seed", flags->log.seed, "another seed is another world")->capture_default_str()->type_name("N");
+  command->add_option("--seed", flags->log.seed, "another seed is another world")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
   command->add_option("--click-rate", flags->log.click_rate, "part of rows with a click")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.999))

@@ -67,7 +67,7 @@ absl::Status Train(const TrainFlags& flags, Output* output) {
   TESSERA_RETURN_IF_ERROR(run.Start());
   RunWatch watch(run.coordinator(), &folder, clock);
   for (const std::string& path : moved) watch.Tell(absl::StrCat("earlier state moved to ", path));
-  return ReportEnd(Watch(&run, &watch, &stop), folder, again, &watch, output);
+  return ReportEnd(Watch(&run, &watch, &stop), {folder, again, moved}, &watch, output);
 }
 
 }  // namespace

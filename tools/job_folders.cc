@@ -12,10 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kOldSuffix[] = ".old-";  // and a time
+
 absl::Status MoveAside(const std::string& folder, absl::Time now, std::vector<std::string>* moved) {
   std::error_code error;
   if (!fs::exists(folder, error)) return absl::OkStatus();
-  const std::string base = absl::StrCat(folder, ".old-", absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone()));
+  const std::string base = absl::StrCat(folder, kOldSuffix, absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone()));
   std::string target = base;
   for (int i = 2; fs::exists(target, error); ++i) target = absl::StrCat(base, "-", i);
   fs::rename(folder, target, error);
@@ -42,6 +44,17 @@ absl::StatusOr<StateLock> TakeFolders(const JobFolders& folders, const std::stri
   TESSERA_RETURN_IF_ERROR(MoveAside(folders.state, clock->Now(), moved));
   // The lock has moved with the folder: take the new folder's while the old one is still held.
   return StateLock::Acquire(folders.state, owner);
+}
+
+absl::Status PutBack(const std::vector<std::string>& moved) {
+  for (const std::string& path : moved) {
+    const std::string original = path.substr(0, path.rfind(kOldSuffix));
+    std::error_code error;
+    std::filesystem::remove_all(original, error);
+    if (!error) std::filesystem::rename(path, original, error);
+    if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(path, ": cannot be moved back to ", original));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tessera

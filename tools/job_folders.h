@@ -23,4 +23,7 @@ JobFolders FoldersOf(const Job& job);
 absl::StatusOr<StateLock> TakeFolders(const JobFolders& folders, const std::string& owner, bool fresh, Clock* clock,
                                       std::vector<std::string>* moved);
 
+// Renames back what TakeFolders moved, in place of what was made since. For a run that failed before it began: its job or data was wrong.
+absl::Status PutBack(const std::vector<std::string>& moved);
+
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "grpcpp/support/status.h"
 
 namespace tessera {
@@ -18,7 +19,13 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  if (!status.error_message().empty()) return absl::Status(code, status.error_message());
+  // gRPC itself answers so, without a word, where a service is not registered or a message cannot be read.
+  if (code == absl::StatusCode::kUnimplemented) {
+    return absl::Status(code, "whoever listens there does not offer this service; the coordinator is in server 0 (--shard 0)");
+  }
+  return absl::Status(code, absl::StrCat("no reason given (", absl::StatusCodeToString(code), ")"));
 }
 
 }  // namespace tessera

@@ -47,6 +47,17 @@ class TrainTest(Case):
         self.assertIn("--fresh", err)
         self.run_tessera("train", job, "--set", "training.epochs=1", "--set", "model.embedding_dim=8", "--fresh")
 
+    def test_a_fresh_start_that_cannot_begin_leaves_the_earlier_state(self):
+        job = self.small_adult(600)
+        self.run_tessera("train", job, "--set", "training.epochs=1")
+        self.write("bad.csv", "a,b\n1,2\n")
+        out, err = self.run_tessera("train", job, "--set", "training.epochs=1", "--set", "data.train.files=[bad.csv]", "--fresh", expect=2)
+        self.assertIn("back in its place", err)
+        self.run_tessera("evaluate", "--checkpoint", "runs/small", "--data", "test.csv")
+        self.assertEqual([name for name in os.listdir(self.path("runs/small")) if ".old-" in name], [])
+        _, err = self.run_tessera("train", job, "--set", "training.epochs=1")
+        self.assertNotIn("step 0", err)
+
     def test_changed_data_is_refused_by_file(self):
         job = self.small_adult(600)
         self.run_tessera("train", job, "--set", "training.epochs=1")
