@@ -22,6 +22,7 @@ bool HasEvaluationFiles(const Plan& plan) { return plan.evaluate_size() > 0; }
 absl::Status Coordinator::Impl::Train() {
   {
     MutexLock lock(&mutex_);
+    TESSERA_RETURN_IF_ERROR(CheckNotOver());
     if (interrupt_.has_value()) return Interrupted();
     training_->Start(incarnation_, members_.Live(), clock_->Now());
     SetPhase(training_->Over() ? Phase::kEvaluating : Phase::kTraining);
@@ -37,6 +38,7 @@ absl::Status Coordinator::Impl::Train() {
     }
     TESSERA_RETURN_IF_ERROR(PassBoundary());
     MutexLock lock(&mutex_);
+    TESSERA_RETURN_IF_ERROR(CheckNotOver());
     if (training_->Over()) return absl::OkStatus();
     if (interrupt_.has_value()) return Interrupted();
     training_->Resume(clock_->Now());
@@ -76,6 +78,7 @@ absl::Status Coordinator::Impl::PassBoundary() {
   }
   {
     MutexLock lock(&mutex_);
+    TESSERA_RETURN_IF_ERROR(CheckNotOver());
     if (cut.evaluate) training_->AddEvaluation(score, CheckpointName(folder));
     manifest.MergeFrom(MakeManifest());
   }
@@ -132,6 +135,7 @@ absl::Status Coordinator::Impl::FinishJob() {
   TrainingState* state = final_state.manifest.mutable_state();
   {
     MutexLock lock(&mutex_);
+    TESSERA_RETURN_IF_ERROR(CheckNotOver());
     final_score_ = score;
     checkpoint_ = final_folder;
     content_digest_ = final_state.manifest.content_digest();

@@ -96,7 +96,10 @@ class Coordinator::Impl {
   void CheckProgress(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The first end of a job stays.
   void EndJob(Phase phase, absl::StatusCode code, const std::string& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A job that is over stays in the phase it ended in.
   void SetPhase(Phase phase) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // CANCELLED once it is over: the owner thread asks whenever it comes back from work without the lock.
+  absl::Status CheckNotOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool over() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_.has_value(); }
   std::string DescribeAll(const std::vector<Member>& members) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Report MakeReport() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

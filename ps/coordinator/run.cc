@@ -142,6 +142,7 @@ absl::Status Coordinator::Impl::OpenServers(const std::string& restore_from, std
 
 absl::Status Coordinator::Impl::WaitForWorkers() {
   MutexLock lock(&mutex_);
+  TESSERA_RETURN_IF_ERROR(CheckNotOver());
   SetPhase(Phase::kWaiting);
   const size_t wanted = std::max<uint32_t>(1, plan_->job().training().workers());
   const absl::Duration patience = Patience();
@@ -157,7 +158,8 @@ absl::Status Coordinator::Impl::WaitForWorkers() {
 absl::Status Coordinator::Impl::Await(absl::FunctionRef<bool()> ready, absl::Time deadline, absl::FunctionRef<std::string()> late) {
   while (true) {
     Tick();
-    if (over() || closing_) return absl::CancelledError("the job is over");
+    TESSERA_RETURN_IF_ERROR(CheckNotOver());
+    if (closing_) return absl::CancelledError("the coordinator is closed");
     // Later on an interrupt waits for a boundary, where the servers can be saved.
     if (interrupt_.has_value() && phase_ < Phase::kTraining) return Interrupted();
     if (ready()) return absl::OkStatus();

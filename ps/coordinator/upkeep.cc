@@ -63,7 +63,10 @@ void Coordinator::Impl::EndJob(Phase phase, absl::StatusCode code, const std::st
   over_changed_.SignalAll();
 }
 
+absl::Status Coordinator::Impl::CheckNotOver() const { return over() ? absl::CancelledError("the job is over") : absl::OkStatus(); }
+
 void Coordinator::Impl::SetPhase(Phase phase) {
+  if (over()) return;
   const absl::Time now = clock_->Now();
   if (phase_ == Phase::kTraining) trained_ += now - phase_begin_;
   phase_ = phase;

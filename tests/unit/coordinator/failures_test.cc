@@ -149,6 +149,19 @@ TEST_F(FailuresTest, AWorkerWithoutHeartbeatsEndsTheJobByName) {
   EXPECT_TRUE(coordinator_->WaitUntilOver(absl::Seconds(10)));
 }
 
+TEST_F(FailuresTest, AJobThatEndsDuringASaveStaysFailedAndMakesNoCheckpoint) {
+  script_.plan.mutable_job()->mutable_checkpoint()->mutable_every()->set_steps(1);
+  Init();
+  servers_[0]->on_save = [this] { Pass(absl::Seconds(32)); };
+  ScriptedWorker* worker = AddWorker();
+  const StepTask task = FirstStep(worker);
+  for (int i = 0; i < task.shares_size(); ++i) worker->Ask(Share(task, i));
+  EXPECT_THAT(News(worker).stop().message(), HasSubstr("no heartbeat for 30s"));
+  EXPECT_EQ(Describe().state(), "failed");
+  coordinator_.reset();  // waits for the thread that saved
+  EXPECT_TRUE(absl::IsNotFound(CheckpointStore(checkpoints()).Newest().status()));
+}
+
 TEST_F(FailuresTest, AWorkerThatOnlyBeatsEndsTheJobToo) {
   script_.plan.mutable_job()->mutable_training()->mutable_patience()->set_ms(60000);
   Init();

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ class FakeServer : public ParameterServerApi {
     MutexLock lock(&mutex_);
     save_error_ = std::move(status);
   }
+
+  // What happens meanwhile: called by every save, before anything else. Set before the job starts.
+  std::function<void()> on_save;
 
   absl::Status Open(const OpenRequest& request, OpenReply* reply) override {
     MutexLock lock(&mutex_);
@@ -54,6 +58,7 @@ class FakeServer : public ParameterServerApi {
     return absl::OkStatus();
   }
   absl::Status Save(const SaveRequest& request, SaveReply* reply) override {
+    if (on_save) on_save();
     MutexLock lock(&mutex_);
     if (!save_error_.ok()) return save_error_;
     std::filesystem::create_directory(request.directory());
