@@ -135,6 +135,8 @@ void TrainingRun::Interrupt() {
 }
 
 void TrainingRun::Resume(absl::Time now) {
+  // Not when it was found due: what takes longer than the cadence would be due again at once.
+  if (boundary_.evaluate) last_evaluation_ = now;
   boundary_ = Boundary();
   if (interrupted_) Interrupt();
   last_progress_ = now;
@@ -172,7 +174,6 @@ void TrainingRun::FindBoundary(const Progress& before, absl::Time now) {
   if (state_.epochs() >= job.training().epochs()) boundary_.last = boundary_.evaluate = true;
   if (IsDue(job.evaluation().every(), before, after, last_evaluation_, now)) boundary_.evaluate = true;
   if (interrupted_ || IsDue(job.checkpoint().every(), before, after, last_save_, now)) boundary_.save = true;
-  if (boundary_.evaluate) last_evaluation_ = now;
 }
 
 void TrainingRun::AddEvaluation(const Score& score, const std::string& checkpoint) {

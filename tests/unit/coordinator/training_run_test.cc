@@ -24,7 +24,8 @@ Plan SmallPlan(Mode mode) {
 }
 
 // Trains a single share of 40 rows in steps of 10; returns the steps that were boundaries.
-std::vector<uint64_t> Boundaries(const Plan& plan, absl::Duration step_time = absl::ZeroDuration()) {
+std::vector<uint64_t> Boundaries(const Plan& plan, absl::Duration step_time = absl::ZeroDuration(),
+                                 absl::Duration boundary_time = absl::ZeroDuration()) {
   absl::StatusOr<TrainingRun> run = TrainingRun::Create(std::make_shared<const Plan>(plan));
   EXPECT_TRUE(run.ok()) << run.status();
   absl::Time now = absl::FromUnixSeconds(1000);
@@ -43,6 +44,7 @@ std::vector<uint64_t> Boundaries(const Plan& plan, absl::Duration step_time = ab
     EXPECT_TRUE(run->Add(done, kFirst, {kFirst}, now).ok());
     if (!run->AtBoundary()) continue;
     boundaries.push_back(run->step());
+    now += boundary_time;
     if (run->boundary().evaluate) run->AddEvaluation(Score(), "");
     run->SetSaved(now);
     if (!run->Over()) run->Resume(now);
@@ -64,6 +66,12 @@ TEST(TrainingRunTest, CadencesCountStepsEpochsAndTime) {
   EXPECT_THAT(Boundaries(plan), ElementsAre(3, 6, 8));
   plan.mutable_job()->mutable_evaluation()->mutable_every()->set_ms(2500);
   EXPECT_THAT(Boundaries(plan, absl::Seconds(1)), ElementsAre(3, 6, 8));
+}
+
+TEST(TrainingRunTest, TheTimeOfAnEvaluationIsNoPartOfItsCadence) {
+  Plan plan = SmallPlan(sync);
+  plan.mutable_job()->mutable_evaluation()->mutable_every()->set_ms(2500);
+  EXPECT_THAT(Boundaries(plan, absl::Seconds(1), absl::Minutes(11)), ElementsAre(3, 6, 8));
 }
 
 TEST(TrainingRunTest, CheckpointsHaveACadenceOfTheirOwn) {
