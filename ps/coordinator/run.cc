@@ -19,6 +19,17 @@ constexpr absl::Duration kTickPeriod = absl::Milliseconds(100);
 // Reading all data once may take long; the bound is there so that nothing waits for ever.
 constexpr absl::Duration kSurveyMax = absl::Hours(24);
 
+// What was trained holds for the numbers it was trained with (edges of buckets, means, initial values), so those stay the checkpoint's
+// whatever a newer version of the program learns from the same data. The new survey says what may differ, and where the files are.
+Plan ResumedPlan(const Plan& now, const Plan& was) {
+  Plan plan = was;
+  *plan.mutable_job() = now.job();
+  *plan.mutable_origins() = now.origins();
+  *plan.mutable_train() = now.train();
+  *plan.mutable_evaluate() = now.evaluate();
+  return plan;
+}
+
 }  // namespace
 
 Coordinator::Impl::~Impl() {
@@ -99,28 +110,30 @@ absl::Status Coordinator::Impl::WaitForPlan() {
 absl::StatusOr<bool> Coordinator::Impl::CompareWithSaved() {
   MutexLock lock(&mutex_);
   SetPhase(Phase::kOpening);
+  if (saved_.has_value()) {
+    const std::vector<std::string> differences = PlanDifferences(*plan_, saved_->manifest.plan());
+    if (!differences.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the job or its data changed since ", saved_->folder, " was saved:\n  ", absl::StrJoin(differences, "\n  "),
+          "\nundo the change, or start over with --fresh (the old state is moved aside)"));
+    }
+    plan_ = std::make_shared<const Plan>(ResumedPlan(*plan_, saved_->manifest.plan()));
+    checkpoint_ = saved_->folder;
+    content_digest_ = saved_->manifest.content_digest();
+    if (saved_->manifest.state().finished()) {
+      was_finished_ = true;
+      saved_report_ = saved_->manifest.state().report();
+      saved_report_.set_rows(0);
+      saved_report_.set_steps(0);
+      EndJob(Phase::kFinished, absl::StatusCode::kOk, "job finished");
+      return true;
+    }
+  }
   TESSERA_ASSIGN_OR_RETURN(training_, TrainingRun::Create(plan_));
   if (!saved_.has_value()) return false;
-  const std::vector<std::string> differences = PlanDifferences(*plan_, saved_->manifest.plan());
-  if (!differences.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the job or its data changed since ", saved_->folder, " was saved:\n  ", absl::StrJoin(differences, "\n  "),
-        "\nundo the change, or start over with --fresh (the old state is moved aside)"));
-  }
-  checkpoint_ = saved_->folder;
-  content_digest_ = saved_->manifest.content_digest();
-  if (!saved_->manifest.state().finished()) {
-    training_->Restore(saved_->manifest.state());
-    resumed_ = true;
-    return false;
-  }
-  training_.reset();
-  was_finished_ = true;
-  saved_report_ = saved_->manifest.state().report();
-  saved_report_.set_rows(0);
-  saved_report_.set_steps(0);
-  EndJob(Phase::kFinished, absl::StatusCode::kOk, "job finished");
-  return true;
+  training_->Restore(saved_->manifest.state());
+  resumed_ = true;
+  return false;
 }
 
 absl::Status Coordinator::Impl::OpenServers(const std::string& restore_from, std::optional<uint64_t> step) {

@@ -274,6 +274,23 @@ TEST_F(SyncJobTest, AnInterruptDuringAnEvaluationComesAfterIt) {
   EXPECT_EQ(Describe().message(), report.message());
 }
 
+TEST_F(SyncJobTest, AResumedRunKeepsTheStatisticsOfItsCheckpoint) {
+  Column* column = script_.plan.mutable_schema()->add_columns();
+  column->set_name("age");
+  column->mutable_numeric()->add_edges(30);
+  InterruptAt(5, "interrupted");
+  ASSERT_EQ(RunJob().state(), "interrupted");
+  script_.on_step = nullptr;
+  column->mutable_numeric()->set_edges(0, 31);  // as another version of the program would survey
+  script_.plan.set_click_rate(0.25);
+  script_.plan.mutable_train(0)->set_path("/moved/adult.csv");
+  RunJob();
+  const Plan& plan = workers_[0]->steps[0].plan();
+  EXPECT_EQ(plan.schema().columns(0).numeric().edges(0), 30);
+  EXPECT_EQ(plan.click_rate(), 0);
+  EXPECT_EQ(plan.train(0).path(), "/moved/adult.csv");
+}
+
 TEST_F(SyncJobTest, PeriodicCheckpointsAreMadeWithoutEvaluation) {
   script_.plan.mutable_job()->mutable_checkpoint()->mutable_every()->set_steps(2);
   script_.plan.mutable_job()->mutable_checkpoint()->set_keep(100);
