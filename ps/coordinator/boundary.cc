@@ -71,7 +71,7 @@ absl::Status Coordinator::Impl::PassBoundary() {
   }
   TESSERA_ASSIGN_OR_RETURN(const std::string folder, store_.Begin(cut.step, cut.incarnation));
   Checkpoint manifest;
-  TESSERA_RETURN_IF_ERROR(servers_.Save(folder, cut.server_step, &manifest));
+  TESSERA_RETURN_IF_ERROR(servers_.Save(folder, cut.server_step, cut.patience, [this] { return IsCancelled(); }, &manifest));
   Score score;
   if (cut.evaluate) {
     TESSERA_ASSIGN_OR_RETURN(score, Evaluate(cut.holdout, cut.decision));

@@ -1,20 +1,17 @@
 #include "ps/coordinator/server_group.h"
 
-#include <algorithm>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/retry.h"
 #include "common/status_macros.h"
 #include "ps/checkpoint/checkpoint_store.h"
 
 namespace tessera {
 namespace {
-
-constexpr absl::Duration kRetryPauseMin = absl::Milliseconds(50);
-constexpr absl::Duration kRetryPauseMax = absl::Seconds(1);
 
 absl::Status CheckStep(uint64_t step, std::optional<uint64_t> wanted) {
   if (!wanted.has_value() || step == *wanted) return absl::OkStatus();
@@ -55,21 +52,11 @@ absl::Status ServerGroup::OnAll(const std::string& what, const std::function<abs
   return absl::OkStatus();
 }
 
-absl::Status ServerGroup::Retry(uint32_t shard, absl::Duration patience, const std::function<bool()>& cancelled,
-                                const std::function<absl::Status()>& call) {
-  const absl::Time deadline = clock_->Now() + patience;
-  absl::Duration pause = kRetryPauseMin;
-  while (true) {
-    const absl::Status status = call();
-    if (!absl::IsUnavailable(status)) return status;
-    if (cancelled()) return absl::CancelledError("the job is over");
-    if (clock_->Now() >= deadline) {
-      return absl::UnavailableError(absl::StrCat(status.message(), "; waited for ", absl::FormatDuration(patience),
-                                                 " (training.patience); is shard ", shard, " running?"));
-    }
-    clock_->SleepFor(pause);
-    pause = std::min(pause * 2, kRetryPauseMax);
-  }
+absl::Status ServerGroup::Call(uint32_t shard, absl::Duration patience, const std::function<bool()>& cancelled,
+                               absl::FunctionRef<absl::Status()> attempt) {
+  const absl::Status status = Retry(clock_, patience, cancelled).Run(attempt);
+  if (!IsAway(status)) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(), "; is shard ", shard, " running? (training.patience)"));
 }
 
 absl::Status ServerGroup::Open(const Plan& plan, uint64_t incarnation, const std::string& restore_from, std::optional<uint64_t> step,
@@ -83,7 +70,7 @@ absl::Status ServerGroup::Open(const Plan& plan, uint64_t incarnation, const std
     *request.mutable_variables() = plan.variables();
     request.set_restore_from(restore_from);
     OpenReply reply;
-    TESSERA_RETURN_IF_ERROR(Retry(shard, patience, cancelled, [&] { return servers_[shard]->Open(request, &reply); }));
+    TESSERA_RETURN_IF_ERROR(Call(shard, patience, cancelled, [&] { return servers_[shard]->Open(request, &reply); }));
     return CheckStep(reply.step(), step);
   });
 }
@@ -94,19 +81,20 @@ absl::Status ServerGroup::Commit(const Decision& decision, absl::Duration patien
     *request.mutable_peer() = PeerOf(shard);
     *request.mutable_decision() = decision;
     CommitReply reply;
-    TESSERA_RETURN_IF_ERROR(Retry(shard, patience, cancelled, [&] { return servers_[shard]->Commit(request, &reply); }));
+    TESSERA_RETURN_IF_ERROR(Call(shard, patience, cancelled, [&] { return servers_[shard]->Commit(request, &reply); }));
     return CheckStep(reply.step(), decision.step());
   });
 }
 
-absl::Status ServerGroup::Save(const std::string& folder, std::optional<uint64_t> step, Checkpoint* manifest) {
+absl::Status ServerGroup::Save(const std::string& folder, std::optional<uint64_t> step, absl::Duration patience,
+                               const std::function<bool()>& cancelled, Checkpoint* manifest) {
   const uint32_t shards = static_cast<uint32_t>(servers_.size());
   std::vector<SaveReply> replies(shards);
   TESSERA_RETURN_IF_ERROR(OnAll("save", [&](uint32_t shard) {
     SaveRequest request;
     *request.mutable_peer() = PeerOf(shard);
     request.set_directory(absl::StrCat(folder, "/", ShardFolder(shard, shards)));
-    TESSERA_RETURN_IF_ERROR(servers_[shard]->Save(request, &replies[shard]));
+    TESSERA_RETURN_IF_ERROR(Call(shard, patience, cancelled, [&] { return servers_[shard]->Save(request, &replies[shard]); }));
     return CheckStep(replies[shard].step(), step);
   }));
   uint64_t digest = 0;

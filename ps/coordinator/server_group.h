@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
@@ -31,14 +32,17 @@ class ServerGroup {
                     absl::Duration patience, const std::function<bool()>& cancelled);
   // Commits a flagged decision everywhere, asking again like Open. REQUIRES: open.
   absl::Status Commit(const Decision& decision, absl::Duration patience, const std::function<bool()>& cancelled);
-  // Saves all into shard folders below `folder`, and fills rows, files, shards and digest of the manifest. DATA_LOSS as in Open.
-  absl::Status Save(const std::string& folder, std::optional<uint64_t> step, Checkpoint* manifest);
+  // Saves all into shard folders below `folder`, asking again like Open, and fills rows, files, shards and digest of the manifest.
+  // DATA_LOSS as in Open.
+  absl::Status Save(const std::string& folder, std::optional<uint64_t> step, absl::Duration patience,
+                    const std::function<bool()>& cancelled, Checkpoint* manifest);
 
  private:
   // Calls call(shard) for all shards, each on a thread of its own, and returns the first error by shard, with its address.
   absl::Status OnAll(const std::string& what, const std::function<absl::Status(uint32_t)>& call);
-  absl::Status Retry(uint32_t shard, absl::Duration patience, const std::function<bool()>& cancelled,
-                     const std::function<absl::Status()>& call);
+  // All these calls may be repeated: a server that has done one already answers the same.
+  absl::Status Call(uint32_t shard, absl::Duration patience, const std::function<bool()>& cancelled,
+                    absl::FunctionRef<absl::Status()> attempt);
   Peer PeerOf(uint32_t shard) const;
 
   const std::string job_;

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/packed.h"
 #include "common/partition.h"
+#include "common/retry.h"
 #include "common/status_macros.h"
 #include "worker/client/dense_layout.h"
 #include "worker/client/request_parts.h"
-#include "worker/client/retry.h"
 #include "worker/client/shard_threads.h"
 
 namespace tessera {

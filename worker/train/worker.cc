@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/retry.h"
 #include "common/status_macros.h"
-#include "worker/client/retry.h"
 #include "worker/plan/plan.h"
 #include "worker/train/heartbeat.h"
 #include "worker/train/workplace.h"

@@ -152,12 +152,18 @@ TEST_F(FailuresTest, AWorkerWithoutHeartbeatsEndsTheJobByName) {
 TEST_F(FailuresTest, AJobThatEndsDuringASaveStaysFailedAndMakesNoCheckpoint) {
   script_.plan.mutable_job()->mutable_checkpoint()->mutable_every()->set_steps(1);
   Init();
-  servers_[0]->on_save = [this] { Pass(absl::Seconds(32)); };
+  std::atomic<bool> passed = false;
+  servers_[0]->on_save = [&] {
+    Pass(absl::Seconds(32));
+    passed = true;
+  };
   ScriptedWorker* worker = AddWorker();
   const StepTask task = FirstStep(worker);
   for (int i = 0; i < task.shares_size(); ++i) worker->Ask(Share(task, i));
   EXPECT_THAT(News(worker).stop().message(), HasSubstr("no heartbeat for 30s"));
   EXPECT_EQ(Describe().state(), "failed");
+  while (!passed) {
+  }
   coordinator_.reset();  // waits for the thread that saved
   EXPECT_TRUE(absl::IsNotFound(CheckpointStore(checkpoints()).Newest().status()));
 }
@@ -209,6 +215,24 @@ TEST_F(FailuresTest, AServerThatComesLateIsWaitedFor) {
   EXPECT_EQ(Describe().state(), "finished") << Describe().message();
 }
 
+TEST_F(FailuresTest, ACommitIsAskedForAgain) {
+  for (const absl::StatusCode code : {absl::StatusCode::kUnavailable, absl::StatusCode::kDeadlineExceeded}) {
+    std::filesystem::remove_all(root_);
+    script_.on_step = [&](uint64_t step) {
+      if (step == 3) servers_[1]->SetAway(2, code);  // its commit is the next call of Open, Commit and Save
+    };
+    EXPECT_EQ(RunJob(1, 2).state(), "finished") << Describe().message();
+  }
+}
+
+TEST_F(FailuresTest, ASaveIsAskedForAgain) {
+  script_.plan.mutable_job()->mutable_training()->set_mode(async);
+  script_.on_step = [&](uint64_t task) {
+    if (task == 1) servers_[1]->SetAway(2);
+  };
+  EXPECT_EQ(RunJob(1, 2).state(), "finished") << Describe().message();
+}
+
 TEST_F(FailuresTest, AServerThatNeverComesIsNamed) {
   script_.plan.mutable_job()->mutable_training()->mutable_patience()->set_ms(20000);
   Init(2);
@@ -216,7 +240,7 @@ TEST_F(FailuresTest, AServerThatNeverComesIsNamed) {
   // The fake clock runs while the coordinator waits between its tries; the worker has to live through it.
   AddWorker()->Start();
   workers_[0]->Wait();
-  EXPECT_THAT(workers_[0]->last.stop().message(), AllOf(HasSubstr("server 1 (ps:7001)"), HasSubstr("waited for 20s")));
+  EXPECT_THAT(workers_[0]->last.stop().message(), AllOf(HasSubstr("server 1 (ps:7001)"), HasSubstr("tried for 20s")));
   EXPECT_EQ(workers_[0]->last.stop().code(), static_cast<int>(absl::StatusCode::kUnavailable));
 }
 

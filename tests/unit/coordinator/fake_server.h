@@ -15,10 +15,11 @@ namespace tessera {
 
 class FakeServer : public ParameterServerApi {
  public:
-  // The next `calls` calls of Open and Commit fail as if nobody listened.
-  void SetAway(int calls) {
+  // The next `calls` calls of Open, Commit and Save fail as if nobody listened, or as if the answer came too late.
+  void SetAway(int calls, absl::StatusCode code = absl::StatusCode::kUnavailable) {
     MutexLock lock(&mutex_);
     away_ = calls;
+    away_code_ = code;
   }
   void FailSaves(absl::Status status) {
     MutexLock lock(&mutex_);
@@ -30,7 +31,7 @@ class FakeServer : public ParameterServerApi {
 
   absl::Status Open(const OpenRequest& request, OpenReply* reply) override {
     MutexLock lock(&mutex_);
-    if (away_ > 0 && away_-- > 0) return absl::UnavailableError("nobody listens");
+    if (IsAwayNow()) return absl::Status(away_code_, "nobody listens");
     opens_.push_back(request);
     incarnation_ = request.peer().incarnation();
     step_ = 0;
@@ -50,7 +51,7 @@ class FakeServer : public ParameterServerApi {
   }
   absl::Status Commit(const CommitRequest& request, CommitReply* reply) override {
     MutexLock lock(&mutex_);
-    if (away_ > 0 && away_-- > 0) return absl::UnavailableError("nobody listens");
+    if (IsAwayNow()) return absl::Status(away_code_, "nobody listens");
     if (request.peer().incarnation() != incarnation_) return absl::FailedPreconditionError("wrong peer");
     commits_.push_back(request.decision());
     step_ = request.decision().step();
@@ -60,6 +61,7 @@ class FakeServer : public ParameterServerApi {
   absl::Status Save(const SaveRequest& request, SaveReply* reply) override {
     if (on_save) on_save();
     MutexLock lock(&mutex_);
+    if (IsAwayNow()) return absl::Status(away_code_, "nobody listens");
     if (!save_error_.ok()) return save_error_;
     std::filesystem::create_directory(request.directory());
     std::ofstream(absl::StrCat(request.directory(), "/step")) << step_;
@@ -92,6 +94,7 @@ class FakeServer : public ParameterServerApi {
   }
 
  private:
+  bool IsAwayNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return away_ > 0 && away_-- > 0; }
   // As a server does with the decision that every call of the next step carries.
   absl::Status Carry(const Decision& decision) {
     MutexLock lock(&mutex_);
@@ -102,6 +105,7 @@ class FakeServer : public ParameterServerApi {
   }
 
   mutable Mutex mutex_;
+  absl::StatusCode away_code_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kUnavailable;
   int away_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status save_error_ ABSL_GUARDED_BY(mutex_);
   uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,4 +1,4 @@
-#include "worker/client/retry.h"
+#include "common/retry.h"
 
 #include <algorithm>
 
@@ -14,8 +14,7 @@ absl::Status Retry::Run(absl::FunctionRef<absl::Status()> attempt) const {
   while (true) {
     const absl::Status status = attempt();
     if (!IsAway(status)) return status;
-    const bool stopping = stopping_ != nullptr && stopping_->load(std::memory_order_relaxed);
-    if (stopping) return absl::CancelledError(absl::StrCat("stopped; ", status.message()));
+    if (stopping_()) return absl::CancelledError(absl::StrCat("stopped; ", status.message()));
     const absl::Duration left = deadline - clock_->Now();
     if (left <= absl::ZeroDuration()) {
       return absl::Status(status.code(), absl::StrCat(status.message(), " (tried for ", absl::FormatDuration(patience_), ")"));

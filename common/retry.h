@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -20,9 +22,12 @@ class Retry {
   static constexpr absl::Duration kFirstWait = absl::Milliseconds(50);
   static constexpr absl::Duration kLongestWait = absl::Seconds(2);
 
-  // `stopping` may be null; once it is true, no further attempt is made. Both pointers outlive this.
+  // Once `stopping` says so, no further attempt is made. The clock outlives this.
+  Retry(Clock* clock, absl::Duration patience, std::function<bool()> stopping)
+      : clock_(clock), patience_(patience), stopping_(std::move(stopping)) {}
+  // The flag may be null; it outlives this.
   Retry(Clock* clock, absl::Duration patience, const std::atomic<bool>* stopping)
-      : clock_(clock), patience_(patience), stopping_(stopping) {}
+      : Retry(clock, patience, [stopping] { return stopping != nullptr && stopping->load(std::memory_order_relaxed); }) {}
 
   // Calls `attempt` until it returns something else than IsAway or `patience` has passed since the first call; then the last error says
   // how long it was tried. CANCELLED when stopping.
@@ -31,7 +36,7 @@ class Retry {
  private:
   Clock* const clock_;
   const absl::Duration patience_;
-  const std::atomic<bool>* const stopping_;
+  const std::function<bool()> stopping_;
 };
 
 }  // namespace tessera
