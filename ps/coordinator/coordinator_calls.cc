@@ -63,7 +63,6 @@ absl::Status Coordinator::Impl::Done(const DoneRequest& request, Instruction* re
       EndJob(Phase::kFailed, status.code(), std::string(status.message()));
     }
   }
-  if (Answer(request, info, reply)) return absl::OkStatus();
   const absl::Time deadline = Clock::Real()->Now() + absl::Milliseconds(kPollMs);
   while (!Answer(request, info, reply)) {
     const absl::Duration left = deadline - Clock::Real()->Now();

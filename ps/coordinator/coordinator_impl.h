@@ -101,6 +101,8 @@ class Coordinator::Impl {
   // CANCELLED once it is over: the owner thread asks whenever it comes back from work without the lock.
   absl::Status CheckNotOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool over() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_.has_value(); }
+  // The command that starts a worker of this job, for messages.
+  std::string WorkerCommand() const;
   std::string DescribeAll(const std::vector<Member>& members) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Report MakeReport() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

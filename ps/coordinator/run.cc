@@ -96,7 +96,7 @@ absl::Status Coordinator::Impl::WaitForPlan() {
   TESSERA_RETURN_IF_ERROR(Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return surveyor_.has_value(); }, phase_begin_ + patience,
                                 [&] {
                                   return absl::StrCat("no worker joined within ", absl::FormatDuration(patience),
-                                                      " (training.patience); start one with tessera-worker --coordinator ADDRESS");
+                                                      " (training.patience); start one with ", WorkerCommand());
                                 }));
   SetPhase(Phase::kSurveying);
   workers_changed_.SignalAll();
@@ -164,7 +164,7 @@ absl::Status Coordinator::Impl::WaitForWorkers() {
                  const std::vector<Member> live = members_.Live();
                  return absl::StrCat(live.size(), " of ", wanted, " workers (training.workers) joined within ",
                                      absl::FormatDuration(patience), " (training.patience): ", DescribeAll(live),
-                                     "; start the others with tessera-worker --coordinator ADDRESS, or lower training.workers");
+                                     "; start the others with ", WorkerCommand(), ", or lower training.workers");
                });
 }
 

@@ -42,12 +42,14 @@ void Coordinator::Impl::Tick() {
 void Coordinator::Impl::CheckProgress(absl::Time now) {
   training_->Postpone(members_.late());
   // Workers themselves retry a server for `patience`, with a last call after that; theirs is the better message.
-  const absl::Duration limit = training_->sync() ? Patience() + absl::Milliseconds(2 * kCallMs) : kTaskMax;
+  constexpr absl::Duration kLastCalls = absl::Milliseconds(2 * kCallMs);
+  const absl::Duration limit = training_->sync() ? Patience() + kLastCalls : kTaskMax;
   if (now - training_->last_progress() <= limit) return;
   const std::vector<Member> awaited = training_->Awaited();
   if (awaited.empty()) return;
+  const std::string why = training_->sync() ? absl::StrCat(" (training.patience and ", absl::FormatDuration(kLastCalls), ")") : "";
   EndJob(Phase::kFailed, absl::StatusCode::kDeadlineExceeded,
-         absl::StrCat("step ", training_->step() + 1, ": no progress for ", absl::FormatDuration(limit), " (training.patience) from ",
+         absl::StrCat("step ", training_->step() + 1, ": no progress for ", absl::FormatDuration(limit), why, " from ",
                       DescribeAll(awaited)));
 }
 
@@ -71,6 +73,10 @@ void Coordinator::Impl::SetPhase(Phase phase) {
   if (phase_ == Phase::kTraining) trained_ += now - phase_begin_;
   phase_ = phase;
   phase_begin_ = now;
+}
+
+std::string Coordinator::Impl::WorkerCommand() const {
+  return absl::StrCat("tessera-worker --coordinator ", options_.addresses.empty() ? "ADDRESS" : options_.addresses[0]);
 }
 
 std::string Coordinator::Impl::DescribeAll(const std::vector<Member>& members) const {

@@ -41,7 +41,6 @@ class RowLayout {
 
   const std::string& table() const { return table_; }
   uint32_t dim() const { return dim_; }              // floats of the value
-  uint32_t state_floats() const { return state_floats_; }
   uint32_t floats() const { return dim_ + state_floats_; }
 
   // The value of a row no gradient has touched. REQUIRES: values.size() == dim().

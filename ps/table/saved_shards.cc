@@ -100,12 +100,6 @@ const SavedShards::Shard& SavedShards::ShardOfPartition(uint32_t partition) cons
   return shards_[ShardOf(partition, static_cast<uint32_t>(shards_.size()))];
 }
 
-uint64_t SavedShards::CountRows(uint32_t first, uint32_t last) const {
-  uint64_t rows = 0;
-  for (uint32_t p = first; p < last; ++p) rows += ShardOfPartition(p).meta.rows[p];
-  return rows;
-}
-
 absl::Status SavedShards::CheckSame(const OpenRequest& request) const {
   for (const Shard& shard : shards_) {
     const OpenRequest& saved = shard.meta.opened;

@@ -22,8 +22,6 @@ class SavedShards {
   uint64_t step() const { return shards_[0].meta.step; }
   // The highest log sequence number of any shard.
   uint64_t lsn() const;
-  // Rows in partitions [first, last).
-  uint64_t CountRows(uint32_t first, uint32_t last) const;
   // INVALID_ARGUMENT says how table and variables of the checkpoint differ from those of `request`.
   absl::Status CheckSame(const OpenRequest& request) const;
 

@@ -181,7 +181,8 @@ TEST_F(FailuresTest, AWorkerThatOnlyBeatsEndsTheJobToo) {
     clock_.Advance(absl::Seconds(1));
     ASSERT_TRUE(coordinator_->Heartbeat(request, &reply).ok());
   }
-  EXPECT_THAT(Describe().message(), AllOf(HasSubstr("step 1: no progress for 3m"), HasSubstr("worker 1 (host:1)")));
+  EXPECT_THAT(Describe().message(),
+              AllOf(HasSubstr("step 1: no progress for 3m (training.patience and 2m) from"), HasSubstr("worker 1 (host:1)")));
 }
 
 TEST_F(FailuresTest, WorkersThatNeverComeAreCounted) {
@@ -196,7 +197,8 @@ TEST_F(FailuresTest, WorkersThatNeverComeAreCounted) {
   Pass(absl::Seconds(22));
   worker->Wait();
   EXPECT_THAT(worker->last.stop().message(),
-              AllOf(HasSubstr("1 of 3 workers (training.workers) joined within 20s"), HasSubstr("worker 1 (host:1)")));
+              AllOf(HasSubstr("1 of 3 workers (training.workers) joined within 20s"), HasSubstr("worker 1 (host:1)"),
+                    HasSubstr("tessera-worker --coordinator ps:7000, or")));
 }
 
 TEST_F(FailuresTest, NoWorkerAtAllIsAnErrorAfterPatience) {
