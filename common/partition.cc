@@ -2,12 +2,31 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
 namespace tessera {
 
 uint64_t ElementCount(const VariableSpec& variable) {
   uint64_t count = 1;
   for (uint64_t extent : variable.shape()) count *= extent;
   return count;
+}
+
+absl::Status CheckVariables(const google::protobuf::RepeatedPtrField<VariableSpec>& variables) {
+  uint64_t left = kDenseFloatsMax;
+  for (const VariableSpec& variable : variables) {
+    uint64_t count = 1;
+    for (uint64_t extent : variable.shape()) {
+      if (extent != 0 && count > left / extent) {
+        return absl::InvalidArgumentError(absl::StrCat("variable ", variable.name(), ": its shape ", absl::StrJoin(variable.shape(), " x "),
+                                                       " is too large; the variables of a job have at most ", kDenseFloatsMax, " floats"));
+      }
+      count *= extent;
+    }
+    left -= std::min(count, left);
+  }
+  return absl::OkStatus();
 }
 
 uint32_t RowDim(const TableSpec& table) {

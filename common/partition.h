@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/random.h"
 #include "proto/plan.pb.h"
 
@@ -37,6 +38,10 @@ struct DenseChunk {
 // one slice of its own chunks in this order, back to back.
 std::vector<DenseChunk> DenseChunks(const google::protobuf::RepeatedPtrField<VariableSpec>& variables);
 uint64_t ElementCount(const VariableSpec& variable);
+// Floats of all variables of a job: 256 GiB.
+inline constexpr uint64_t kDenseFloatsMax = uint64_t{1} << 36;
+// INVALID_ARGUMENT names the variable whose shape takes them beyond that. The functions above REQUIRE what this accepts.
+absl::Status CheckVariables(const google::protobuf::RepeatedPtrField<VariableSpec>& variables);
 // Floats of a row's value: the sum of its segments.
 uint32_t RowDim(const TableSpec& table);
 

@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-// A change that waits goes before readers that come later, so it cannot be starved. Not reentrant. Thread-safe.
+// A change that waits goes before readers that come later, so it cannot be starved. Not reentrant. Thread-safe. Who was let in leaves by a
+// SharedPass or an ExclusivePass, so that nothing can hold the gate for ever.
 class ABSL_LOCKABLE Gate {
  public:
   explicit Gate(absl::Duration patience) : patience_(patience) {}
@@ -31,6 +32,29 @@ class ABSL_LOCKABLE Gate {
   int readers_ ABSL_GUARDED_BY(mutex_) = 0;
   int waiting_ ABSL_GUARDED_BY(mutex_) = 0;         // changes
   const char* holder_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the change inside
+};
+
+// Leaves when it goes out of scope. Made by who has entered.
+class ABSL_SCOPED_LOCKABLE SharedPass {
+ public:
+  explicit SharedPass(Gate* gate) ABSL_SHARED_LOCKS_REQUIRED(gate) : gate_(gate) {}
+  ~SharedPass() ABSL_UNLOCK_FUNCTION() { gate_->LeaveShared(); }
+  SharedPass(const SharedPass&) = delete;
+  SharedPass& operator=(const SharedPass&) = delete;
+
+ private:
+  Gate* const gate_;
+};
+
+class ABSL_SCOPED_LOCKABLE ExclusivePass {
+ public:
+  explicit ExclusivePass(Gate* gate) ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate) : gate_(gate) {}
+  ~ExclusivePass() ABSL_UNLOCK_FUNCTION() { gate_->LeaveExclusive(); }
+  ExclusivePass(const ExclusivePass&) = delete;
+  ExclusivePass& operator=(const ExclusivePass&) = delete;
+
+ private:
+  Gate* const gate_;
 };
 
 }  // namespace tessera

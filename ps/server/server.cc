@@ -39,58 +39,58 @@ class Server::Impl {
 
   absl::Status Open(const OpenRequest& request, OpenReply* reply) {
     if (!gate_.EnterExclusive("opening")) return gate_.Busy();
-    absl::Status status = OpenHere(request, reply);
-    gate_.LeaveExclusive();
-    return status;
+    const ExclusivePass inside(&gate_);
+    return OpenHere(request, reply);
   }
   // A call of step t finds the server at t-1, or one step behind: then d(t-1) is committed and the call comes again.
   absl::Status Pull(const PullRequest& request, PullReply* reply) {
     for (;;) {
       bool commit_first = false;
-      if (!gate_.EnterShared()) return gate_.Busy();
-      const absl::Status status = PullHere(request, reply, &commit_first);
-      gate_.LeaveShared();
-      if (!commit_first) return status;
+      if (const absl::Status status = PullOnce(request, reply, &commit_first); !commit_first) return status;
       TESSERA_RETURN_IF_ERROR(Commit(request.peer(), request.decision(), nullptr));
     }
   }
   absl::Status Stage(const StageRequest& request) {
     for (;;) {
       bool commit_first = false;
-      if (!gate_.EnterShared()) return gate_.Busy();
-      const absl::Status status = StageHere(request, &commit_first);
-      gate_.LeaveShared();
-      if (!commit_first) return status;
+      if (const absl::Status status = StageOnce(request, &commit_first); !commit_first) return status;
       TESSERA_RETURN_IF_ERROR(Commit(request.peer(), request.decision(), nullptr));
     }
   }
   absl::Status Commit(const Peer& peer, const Decision& decision, CommitReply* reply) {
     if (!gate_.EnterExclusive("a commit")) return gate_.Busy();
-    absl::Status status = CommitHere(peer, decision);
+    const ExclusivePass inside(&gate_);
+    const absl::Status status = CommitHere(peer, decision);
     if (reply != nullptr) reply->set_step(StepHere());
-    gate_.LeaveExclusive();
     return status;
   }
   absl::Status Save(const SaveRequest& request, SaveReply* reply) {
     if (!gate_.EnterExclusive("a save")) return gate_.Busy();
-    absl::Status status = SaveHere(request, reply);
-    gate_.LeaveExclusive();
-    return status;
+    const ExclusivePass inside(&gate_);
+    return SaveHere(request, reply);
   }
   absl::Status Push(const PushRequest& request, PushReply* reply) {
     if (!gate_.EnterShared()) return gate_.Busy();
-    absl::Status status = PushHere(request, reply);
-    gate_.LeaveShared();
-    return status;
+    const SharedPass inside(&gate_);
+    return PushHere(request, reply);
   }
   absl::Status Describe(const DescribeServerRequest& request, DescribeServerReply* reply) {
     if (!gate_.EnterShared()) return gate_.Busy();
-    absl::Status status = DescribeHere(request, reply);
-    gate_.LeaveShared();
-    return status;
+    const SharedPass inside(&gate_);
+    return DescribeHere(request, reply);
   }
 
  private:
+  absl::Status PullOnce(const PullRequest& request, PullReply* reply, bool* commit_first) {
+    if (!gate_.EnterShared()) return gate_.Busy();
+    const SharedPass inside(&gate_);
+    return PullHere(request, reply, commit_first);
+  }
+  absl::Status StageOnce(const StageRequest& request, bool* commit_first) {
+    if (!gate_.EnterShared()) return gate_.Busy();
+    const SharedPass inside(&gate_);
+    return StageHere(request, commit_first);
+  }
   absl::Status CheckOpen(const Peer& peer) const ABSL_SHARED_LOCKS_REQUIRED(gate_);
   uint64_t StepHere() const { return std::max(steps_.step(), pushed_step_.load()); }
   absl::Status OpenHere(const OpenRequest& request, OpenReply* reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate_);

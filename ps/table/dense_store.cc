@@ -20,6 +20,7 @@ size_t RoundUp(size_t floats) { return (floats + kLineFloats - 1) / kLineFloats 
 
 absl::StatusOr<std::unique_ptr<DenseStore>> DenseStore::Make(const VariableSpecs& variables, uint64_t seed, uint32_t first_partition,
                                                              uint32_t last_partition, ThreadPool* pool) {
+  TESSERA_RETURN_IF_ERROR(CheckVariables(variables));
   std::unique_ptr<DenseStore> store(new DenseStore(pool));
   std::vector<InitialDistribution> distributions;
   for (const VariableSpec& variable : variables) {

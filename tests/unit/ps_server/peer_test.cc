@@ -103,5 +103,15 @@ TEST_F(PeerTest, AWrongTableOrVariableIsRefusedByName) {
   EXPECT_THAT(std::string(group_.Open().message()), HasSubstr("variable bias: has no initializer"));
 }
 
+TEST_F(PeerTest, VariablesBeyondAllMemoryAreRefusedByName) {
+  for (const uint64_t extent : {uint64_t{1} << 32, uint64_t{1} << 36, ~uint64_t{0}}) {  // 2^32 x 2^32 wraps around to nothing
+    group_.spec().mutable_variables(0)->set_shape(0, extent);
+    group_.spec().mutable_variables(0)->set_shape(1, extent);
+    const absl::Status status = group_.Open();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("variable hidden: its shape"));
+  }
+}
+
 }  // namespace
 }  // namespace tessera
