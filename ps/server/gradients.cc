@@ -65,6 +65,15 @@ absl::Status CheckWorker(const Peer& peer, const std::string& sender) {
   return absl::InvalidArgumentError(absl::StrCat(sender, ": worker and generation count from 1"));
 }
 
+absl::Status CheckShare(const StageRequest& request, const std::string& sender) {
+  if (request.decision().assignment().empty()) return absl::OkStatus();
+  for (const Assignment& assignment : request.decision().assignment()) {
+    if (assignment.share() == request.share() && !assignment.position().end()) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(sender, ": the share has no rows in this step, by the decision of step ",
+                                                 request.decision().step()));
+}
+
 absl::Status CheckPush(const PushRequest& request, const std::string& sender) {
   TESSERA_RETURN_IF_ERROR(CheckWorker(request.peer(), sender));
   if (request.optimizer_step() == 0) return absl::InvalidArgumentError(absl::StrCat(sender, ": optimizer_step is 0, counts from 1"));

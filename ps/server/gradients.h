@@ -41,6 +41,8 @@ struct CheckedGradients {
 
 // Worker and generation count from 1.
 absl::Status CheckWorker(const Peer& peer, const std::string& sender);
+// A stage's share has rows in its step by the decision it carries, where that assigns shares.
+absl::Status CheckShare(const StageRequest& request, const std::string& sender);
 // All of a push but its gradients: rates, divisor, step.
 absl::Status CheckPush(const PushRequest& request, const std::string& sender);
 

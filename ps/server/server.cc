@@ -186,6 +186,7 @@ absl::Status Server::Impl::StageHere(const StageRequest& request, bool* commit_f
   TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
   const std::string sender = NameOf(request);
   TESSERA_RETURN_IF_ERROR(CheckWorker(request.peer(), sender));
+  TESSERA_RETURN_IF_ERROR(CheckShare(request, sender));
   TESSERA_ASSIGN_OR_RETURN(const SyncSteps::Standing standing, steps_.StandingOf(request.step(), request.decision()));
   *commit_first = standing == SyncSteps::Standing::kCommitFirst;
   if (*commit_first) return absl::OkStatus();

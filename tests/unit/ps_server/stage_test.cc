@@ -123,6 +123,20 @@ TEST_F(StageTest, SizesMustFit) {
   EXPECT_TRUE(Send(good).ok());
 }
 
+TEST_F(StageTest, AShareWithoutRowsInTheStepIsRefused) {
+  Decision start = Start();
+  start.add_assignment()->set_share(0);
+  Assignment* ended = start.add_assignment();
+  ended->set_share(1);
+  ended->mutable_position()->set_end(true);
+  for (const uint32_t share : {1u, 2u}) {
+    const absl::Status status = Send(group_.MakeStages(0, 1, start, group_.RandomShare(share, 1, 5))[0]);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("stage of share"));
+  }
+  EXPECT_TRUE(Send(group_.MakeStages(0, 1, start, share_)[0]).ok());
+}
+
 TEST_F(StageTest, NamesItsWorker) {
   StageRequest request = group_.MakeStages(0, 1, Start(), share_)[0];
   request.mutable_peer()->set_worker(0);
