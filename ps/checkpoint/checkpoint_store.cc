@@ -76,6 +76,12 @@ absl::Status CheckFiles(const std::string& folder, const Checkpoint& manifest) {
 
 std::string ShardFolder(uint32_t shard, uint32_t shards) { return absl::StrCat("shard-", shard, "-of-", shards); }
 
+bool IsUnfinishedShard(const std::string& path, uint32_t shard, uint32_t shards) {
+  const fs::path folder(path);
+  return folder.is_absolute() && folder.filename().string() == ShardFolder(shard, shards) &&
+         absl::EndsWith(folder.parent_path().filename().string(), kUnfinished);
+}
+
 std::string CheckpointName(const std::string& folder) {
   return fs::path(std::string(absl::StripSuffix(folder, kUnfinished))).filename().string();
 }

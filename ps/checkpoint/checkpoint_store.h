@@ -22,6 +22,8 @@ namespace tessera {
 inline constexpr uint32_t kCheckpointFormatVersion = 1;
 // The folder of one server inside a checkpoint.
 std::string ShardFolder(uint32_t shard, uint32_t shards);
+// Whether this is the absolute path that a save gives shard `shard`: its folder right in an unfinished checkpoint.
+bool IsUnfinishedShard(const std::string& path, uint32_t shard, uint32_t shards);
 // The name (not the path) an unfinished folder will have once it is committed; what reports call the checkpoint.
 std::string CheckpointName(const std::string& folder);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "common/limits.h"
 #include "common/packed.h"
 #include "common/status_macros.h"
+#include "ps/checkpoint/checkpoint_store.h"
 #include "ps/server/gate.h"
 #include "ps/server/gradients.h"
 #include "ps/server/ledger.h"
@@ -133,10 +133,8 @@ absl::Status Server::Impl::OpenHere(const OpenRequest& request, OpenReply* reply
     }
   } else {
     state_.reset();
-    const std::string folder =
-        options_.state_directory.empty()
-            ? ""
-            : (std::filesystem::path(options_.state_directory) / absl::StrCat("shard-", own_.shard(), "-of-", own_.shards())).string();
+    const std::string& directory = options_.state_directory;
+    const std::string folder = directory.empty() ? "" : absl::StrCat(directory, "/", ShardFolder(own_.shard(), own_.shards()));
     TESSERA_ASSIGN_OR_RETURN(state_, ShardState::Make(request, folder, pool_));
     opened_ = request;
     own_.set_incarnation(incarnation);
@@ -252,8 +250,11 @@ absl::Status Server::Impl::PushHere(const PushRequest& request, PushReply* reply
 
 absl::Status Server::Impl::SaveHere(const SaveRequest& request, SaveReply* reply) {
   TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
-  if (!std::filesystem::path(request.directory()).is_absolute()) {
-    return absl::InvalidArgumentError(absl::StrCat("save: the directory must be an absolute path, is '", request.directory(), "'"));
+  // What is in the folder is removed, so it must be one that holds nothing else.
+  if (!IsUnfinishedShard(request.directory(), own_.shard(), own_.shards())) {
+    return absl::InvalidArgumentError(absl::StrCat("save: the directory must be the absolute path of ",
+                                                   ShardFolder(own_.shard(), own_.shards()), " in an unfinished checkpoint, is '",
+                                                   request.directory(), "'"));
   }
   const uint64_t step = StepHere();
   TESSERA_ASSIGN_OR_RETURN(std::vector<SavedFile> files, state_->Save(request.directory(), step));

@@ -146,6 +146,21 @@ TEST_F(RestoreTest, ASaveMayBeRepeatedButNeverReplacesOtherFiles) {
   EXPECT_TRUE(*restored.Pull(4, &d3_, WorldIds()) == state_);
 }
 
+TEST_F(RestoreTest, OnlyTheShardsFolderInAnUnfinishedCheckpointIsReplaced) {
+  SaveFrom(1);
+  EXPECT_EQ(group_->SaveInto(folder("saved")).status().code(), absl::StatusCode::kInvalidArgument);
+  for (const char* name : {"saved", "x.unfinished", "x.unfinished/shard-1-of-2", "saved/shard-0-of-1", "x.unfinished/../shard-0-of-1"}) {
+    SaveRequest request;
+    *request.mutable_peer() = group_->MakePeer(0);
+    request.set_directory(folder(name));
+    SaveReply reply;
+    const absl::Status status = group_->server(0).Save(request, &reply);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("shard-0-of-1 in an unfinished checkpoint"));
+  }
+  EXPECT_TRUE(OpenFrom(1).ok());
+}
+
 TEST_F(RestoreTest, AMissingShardIsNamed) {
   SaveFrom(2);
   fs::remove_all(Shard("shard-1-of-2"));

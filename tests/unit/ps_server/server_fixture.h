@@ -178,7 +178,15 @@ class ServerGroup {
     return absl::OkStatus();
   }
 
+  // Into the unfinished folder, which then gets its final name, as a coordinator does it.
   absl::StatusOr<std::vector<SavedFile>> Save(const std::string& checkpoint) {
+    const std::string unfinished = checkpoint + ".unfinished";
+    if (std::filesystem::exists(checkpoint)) std::filesystem::rename(checkpoint, unfinished);
+    absl::StatusOr<std::vector<SavedFile>> files = SaveInto(unfinished);
+    if (std::filesystem::exists(unfinished)) std::filesystem::rename(unfinished, checkpoint);
+    return files;
+  }
+  absl::StatusOr<std::vector<SavedFile>> SaveInto(const std::string& checkpoint) {
     std::vector<SavedFile> files;
     digest_ = 0;
     for (uint32_t s = 0; s < shards(); ++s) {
