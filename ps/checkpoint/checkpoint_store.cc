@@ -89,9 +89,7 @@ std::string CheckpointName(const std::string& folder) {
 CheckpointStore::CheckpointStore(const std::string& directory) : directory_(Absolute(directory)) {}
 
 absl::StatusOr<std::string> CheckpointStore::Begin(uint64_t step, uint64_t incarnation) {
-  std::error_code error;
-  fs::create_directories(directory_, error);
-  if (error) return FileError("create folder", directory_, error);
+  TESSERA_RETURN_IF_ERROR(CreateDirectoriesDurably(directory_));
   for (const std::string& folder : FoldersIn(directory_)) {
     if (absl::EndsWith(folder, kUnfinished)) TESSERA_RETURN_IF_ERROR(RemoveAll(folder));
   }
@@ -100,6 +98,7 @@ absl::StatusOr<std::string> CheckpointStore::Begin(uint64_t step, uint64_t incar
   const std::string base = folder;
   for (int again = 2; FileExists(folder); ++again) folder = absl::StrCat(base, "-", again);
   absl::StrAppend(&folder, kUnfinished);
+  std::error_code error;
   fs::create_directory(folder, error);
   if (error) return FileError("create folder", folder, error);
   return folder;

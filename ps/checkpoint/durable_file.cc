@@ -84,6 +84,22 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   }
 }
 
+absl::Status CreateDirectoriesDurably(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> missing;
+  for (fs::path at(path); !at.empty() && !FileExists(at.string()); at = at.parent_path()) missing.push_back(at);
+  std::error_code error;
+  for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
+    fs::create_directory(*at, error);
+    if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(at->string(), ": cannot create folder"));
+    TESSERA_RETURN_IF_ERROR(SyncDirectory(at->parent_path().string()));
+  }
+  if (!fs::is_directory(path, error)) {
+    return absl::ErrnoToStatus(error ? error.value() : ENOTDIR, absl::StrCat(path, ": cannot create folder"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SyncDirectory(const std::string& path) { return SyncPath(path.empty() ? "." : path); }
 
 absl::Status SyncTree(const std::string& folder) {

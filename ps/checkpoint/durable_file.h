@@ -19,6 +19,9 @@ bool FileExists(const std::string& path);
 // NOT_FOUND if there is no such file.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
+// Creates a folder, and those above it that are missing, so that all of them are still there after a crash.
+absl::Status CreateDirectoriesDurably(const std::string& path);
+
 // Makes a folder's entries (created, renamed, removed) durable.
 absl::Status SyncDirectory(const std::string& path);
 // The same for every file and folder below, and the folder itself.

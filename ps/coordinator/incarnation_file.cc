@@ -1,8 +1,5 @@
 #include "ps/coordinator/incarnation_file.h"
 
-#include <filesystem>
-#include <system_error>
-
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
@@ -26,9 +23,7 @@ absl::StatusOr<uint64_t> ReadIncarnation(const std::string& state_directory) {
 }
 
 absl::Status WriteIncarnation(const std::string& state_directory, uint64_t incarnation) {
-  std::error_code error;
-  std::filesystem::create_directories(state_directory, error);
-  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(state_directory, ": cannot create folder"));
+  TESSERA_RETURN_IF_ERROR(CreateDirectoriesDurably(state_directory));
   return WriteFileDurably(IncarnationPath(state_directory), absl::StrCat(incarnation, "\n"));
 }
 
