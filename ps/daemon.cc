@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -27,6 +28,13 @@ constexpr absl::Duration kGrace = absl::Seconds(3);
 absl::string_view HostOf(absl::string_view address) { return address.substr(0, address.rfind(':')); }
 
 bool IsLoopback(absl::string_view host) { return host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127."); }
+
+absl::StatusOr<std::string> AbsoluteFolder(absl::string_view key, const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat(key, ": cannot find out where ", path, " is"));
+  return absolute.lexically_normal().string();
+}
 
 int ThreadsFor(const ServerDaemonOptions& options) {
   if (options.threads > 0) return options.threads;
@@ -66,8 +74,8 @@ absl::Status ServerDaemon::Init() {
   Job effective = options_.job.job;
   std::vector<Origin> origins;
   FillDefaults(DataSize(), &effective, &origins);
-  const std::string state = std::filesystem::absolute(effective.storage().directory()).lexically_normal();
-  const std::string checkpoints = std::filesystem::absolute(effective.checkpoint().directory()).lexically_normal();
+  TESSERA_ASSIGN_OR_RETURN(const std::string state, AbsoluteFolder("storage.directory", effective.storage().directory()));
+  TESSERA_ASSIGN_OR_RETURN(const std::string checkpoints, AbsoluteFolder("checkpoint.directory", effective.checkpoint().directory()));
   // Servers of one machine may share the folder; the first one holds the whole of it, as an embedded run would.
   const std::string locked = options_.shard == 0 ? state : absl::StrCat(state, "/server-", options_.shard);
   const std::string owner = absl::StrCat("tessera-ps, shard ", options_.shard, " of job ", effective.name());

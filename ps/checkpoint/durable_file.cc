@@ -106,7 +106,9 @@ absl::Status SyncTree(const std::string& folder) {
   std::error_code error;
   std::filesystem::recursive_directory_iterator it(folder, error), end;
   for (; !error && it != end; it.increment(error)) {
-    if (it->is_symlink()) continue;
+    const bool link = it->is_symlink(error);
+    if (error) break;
+    if (link) continue;
     TESSERA_RETURN_IF_ERROR(SyncPath(it->path().string()));
   }
   if (error) return absl::InternalError(absl::StrCat(folder, ": cannot list: ", error.message()));
