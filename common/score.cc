@@ -10,6 +10,41 @@
 
 namespace tessera {
 
+namespace {
+
+// Of one answer; sums of many stay exact.
+constexpr uint64_t kAnswerRowsMax = uint64_t{1} << 48;
+
+// What comes from another process: the cells and the blocks must count the same rows, or a score of them means nothing.
+absl::Status CheckCounts(const ScoreCounts& counts) {
+  if (counts.positives_size() != counts.cells_size() || counts.negatives_size() != counts.cells_size()) {
+    return absl::InvalidArgumentError("score counts: cells, positives and negatives differ in length");
+  }
+  unsigned __int128 rows = 0, positives = 0, cell_rows = 0, cell_positives = 0;
+  for (const BlockScore& block : counts.blocks()) {
+    const std::string name = absl::StrCat("score counts: block ", block.block());
+    if (!std::isfinite(block.logloss()) || !std::isfinite(block.prediction())) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": a sum is not a finite number"));
+    }
+    if (block.positives() > block.rows()) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": ", block.positives(), " positives of ", block.rows(), " rows"));
+    }
+    rows += block.rows();
+    positives += block.positives();
+  }
+  for (int i = 0; i < counts.cells_size(); ++i) {
+    cell_positives += counts.positives(i);
+    cell_rows += static_cast<unsigned __int128>(counts.positives(i)) + counts.negatives(i);
+  }
+  if (rows > kAnswerRowsMax) return absl::InvalidArgumentError(absl::StrCat("score counts: more than ", kAnswerRowsMax, " rows"));
+  if (rows != cell_rows || positives != cell_positives) {
+    return absl::InvalidArgumentError("score counts: the cells and the blocks count different rows");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 uint32_t ScoreCell(float logit) {
   assert(std::isfinite(logit));
   const double clamped = std::clamp<double>(logit, -kScoreLogitMax, kScoreLogitMax);
@@ -38,9 +73,7 @@ void ScoreCounter::Add(uint64_t block, absl::Span<const float> logits, absl::Spa
 }
 
 absl::Status ScoreCounter::Merge(const ScoreCounts& counts) {
-  if (counts.positives_size() != counts.cells_size() || counts.negatives_size() != counts.cells_size()) {
-    return absl::InvalidArgumentError("score counts: cells, positives and negatives differ in length");
-  }
+  if (absl::Status status = CheckCounts(counts); !status.ok()) return status;
   absl::flat_hash_set<uint64_t> given;
   for (const BlockScore& block : counts.blocks()) {
     if (blocks_.contains(block.block()) || !given.insert(block.block()).second) {

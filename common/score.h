@@ -30,7 +30,7 @@ class ScoreCounter {
   // Adds one run of rows of one block. `labels` are 0 or 1. REQUIRES: logits finite, sizes equal. Rows of one block must be added in
   // file order; blocks in any order.
   void Add(uint64_t block, absl::Span<const float> logits, absl::Span<const float> labels);
-  // Adds another worker's counts. Fails when a block is in both.
+  // Adds another worker's counts. INVALID_ARGUMENT when a block is in both, or the counts cannot be those of any rows.
   absl::Status Merge(const ScoreCounts& counts);
   void Encode(ScoreCounts* counts) const;
   // Fields that are undefined stay unset: AUC without both classes, anything without rows.

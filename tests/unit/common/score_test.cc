@@ -188,6 +188,35 @@ TEST(ScoreCounterTest, ABlockThatStandsTwiceInOneAnswerIsRefused) {
   EXPECT_FALSE(ScoreCounter().Merge(counts).ok());
 }
 
+TEST(ScoreCounterTest, CountsThatNoRowsCanGiveAreRefused) {
+  ScoreCounter counter;
+  counter.Add(4, {0.5f, 0.25f, -1.0f}, {1.0f, 0.0f, 0.0f});
+  ScoreCounts good;
+  counter.Encode(&good);
+  struct Case {
+    void (*change)(ScoreCounts*);
+    const char* message;
+  };
+  const Case cases[] = {
+      {[](ScoreCounts* c) { c->mutable_blocks(0)->set_logloss(std::nan("")); }, "block 4: a sum is not a finite number"},
+      {[](ScoreCounts* c) { c->mutable_blocks(0)->set_prediction(HUGE_VAL); }, "block 4: a sum is not a finite number"},
+      {[](ScoreCounts* c) { c->mutable_blocks(0)->set_positives(4); }, "block 4: 4 positives of 3 rows"},
+      {[](ScoreCounts* c) { c->mutable_blocks(0)->set_positives(2); }, "the cells and the blocks count different rows"},
+      {[](ScoreCounts* c) { c->mutable_blocks(0)->set_rows(4); }, "the cells and the blocks count different rows"},
+      {[](ScoreCounts* c) { c->clear_blocks(); }, "the cells and the blocks count different rows"},
+      {[](ScoreCounts* c) { c->mutable_blocks(0)->set_rows(~uint64_t{0}); }, "more than"},
+  };
+  for (const Case& c : cases) {
+    ScoreCounts bad = good;
+    c.change(&bad);
+    ScoreCounter merged;
+    const absl::Status status = merged.Merge(bad);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(std::string(status.message()).find(c.message), std::string::npos) << status;
+    EXPECT_TRUE(merged.Merge(good).ok());
+  }
+}
+
 TEST(ScoreCounterTest, ListsOfDifferentLengthAreRefused) {
   ScoreCounts counts;
   counts.add_cells(1);
