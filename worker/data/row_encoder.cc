@@ -62,7 +62,9 @@ RowEncoder::RowEncoder(const Plan& plan, ReadOptions options)
     const Column& column = schema.columns(static_cast<int>(i));
     needed_[i] = column.role() == Column::CATEGORICAL || column.role() == Column::NUMERIC;
     if (column.role() != Column::CATEGORICAL) continue;
-    categoricals_.push_back({i, TokenHasher(column.embedding().empty() ? column.name() : column.embedding())});
+    // Columns may share an embedding; what it means that one of them has no value is learned for each.
+    const uint64_t missing_id = TokenHasher(column.name()).MissingId();
+    categoricals_.push_back({i, TokenHasher(column.embedding().empty() ? column.name() : column.embedding()), missing_id});
   }
   int field = static_cast<int>(categoricals_.size());
   int dense_input = 0;
@@ -117,7 +119,7 @@ bool RowEncoder::Encode(const std::string_view* cells, Rows* rows, std::string* 
   uint64_t* const ids = rows->ids.data() + first;
   for (size_t i = 0; i < categoricals_.size(); ++i) {
     const std::string_view cell = cells[categoricals_[i].column];
-    ids[i] = IsMissing(cell) ? categoricals_[i].hasher.MissingId() : categoricals_[i].hasher.Id(cell);
+    ids[i] = IsMissing(cell) ? categoricals_[i].missing_id : categoricals_[i].hasher.Id(cell);
   }
   float* scales = nullptr;
   if (has_scales_) {

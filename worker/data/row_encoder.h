@@ -38,7 +38,8 @@ class RowEncoder {
  private:
   struct Categorical {
     size_t column;
-    TokenHasher hasher;
+    TokenHasher hasher;   // of its embedding
+    uint64_t missing_id;  // of the column itself
   };
   static constexpr int kNone = -1;
   static constexpr size_t kSmallNumbers = 256;

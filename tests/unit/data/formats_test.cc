@@ -122,6 +122,16 @@ TEST(CsvTest, SharedEmbeddingsGiveOneIdAndNumbersAreTheirText) {
   EXPECT_NE(rows->ids[2], rows->ids[3]);
 }
 
+TEST(CsvTest, MissingIsATokenOfItsOwnInColumnsOfOneEmbeddingAndInANumericOfItsName) {
+  TestFolder folder;
+  Plan plan = CsvPlan({"y", "a", "b", "price"}, "y", {"price"});
+  for (const int column : {1, 2}) plan.mutable_schema()->mutable_columns(column)->set_embedding("price");
+  const absl::StatusOr<Rows> rows = ReadAll(plan, {folder.Write("rows.csv", "y,a,b,price\n1,,,\n")});
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->ids, (std::vector<uint64_t>{TokenHasher("a").MissingId(), TokenHasher("b").MissingId(), TokenHasher("price").MissingId(),
+                                              TokenHasher("price").ScaledId()}));
+}
+
 TEST(CsvTest, LabelsHaveSpellingsOrAreNumbers) {
   TestFolder folder;
   Plan plan = CsvPlan({"y", "a"}, "y");
