@@ -1,5 +1,5 @@
 // Criteo's layout: label, 13 integers, 26 categoricals, separated by tabs, no header; an empty cell is a missing value. For prediction
-// the label may be absent.
+// the label may be absent, then in all rows of a file.
 #include <memory>
 #include <utility>
 
@@ -14,27 +14,32 @@ namespace {
 
 class CriteoParser : public RowParser {
  public:
-  explicit CriteoParser(std::shared_ptr<const RowEncoder> encoder) : encoder_(std::move(encoder)) {}
+  CriteoParser(std::shared_ptr<const RowEncoder> encoder, RowLabels labels)
+      : encoder_(std::move(encoder)), lacking_(labels == RowLabels::kAbsent ? 1 : 0) {}
 
   void Prepare(Rows* rows) const override { encoder_->Prepare(rows); }
 
   bool Parse(std::string_view line, RowScratch* scratch, Rows* rows, std::string* error) const override {
-    const size_t wanted = encoder_->columns();
-    scratch->cells.resize(wanted);
-    const size_t found = SplitCells(line, '\t', wanted, scratch->cells.data());
+    scratch->cells.resize(encoder_->columns());
+    if (lacking_ > 0) scratch->cells[0] = std::string_view();
+    const size_t wanted = encoder_->columns() - lacking_;
+    const size_t found = SplitCells(line, '\t', wanted, scratch->cells.data() + lacking_);
     if (found != wanted) {
-      if (found + 1 != wanted || encoder_->labels_wanted()) {
-        *error = CriteoFieldCountError(line, found, wanted);
-        return false;
-      }
-      std::move_backward(scratch->cells.begin(), scratch->cells.end() - 1, scratch->cells.end());
-      scratch->cells[0] = std::string_view();
+      *error = encoder_->labels_wanted() ? CriteoFieldCountError(line, found, wanted)
+                                         : absl::StrCat(FieldCountError(line, '\t', found, wanted), LikeFirstRow(found, wanted, lacking_ > 0));
+      return false;
     }
     return encoder_->Encode(scratch->cells.data(), rows, error);
   }
 
+  bool Fits(std::string_view first_row) const override {
+    std::string_view none;
+    return SplitCells(first_row, '\t', 0, &none) == encoder_->columns() - lacking_;
+  }
+
  private:
   const std::shared_ptr<const RowEncoder> encoder_;
+  const size_t lacking_;  // columns in front that rows do not have
 };
 
 std::vector<std::string> MakeColumns() {
@@ -46,8 +51,8 @@ std::vector<std::string> MakeColumns() {
 
 }  // namespace
 
-std::shared_ptr<const RowParser> NewCriteoParser(std::shared_ptr<const RowEncoder> encoder) {
-  return std::make_shared<CriteoParser>(std::move(encoder));
+std::shared_ptr<const RowParser> NewCriteoParser(std::shared_ptr<const RowEncoder> encoder, RowLabels labels) {
+  return std::make_shared<CriteoParser>(std::move(encoder), labels);
 }
 
 const std::vector<std::string>& CriteoColumns() {

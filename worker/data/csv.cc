@@ -17,22 +17,22 @@ constexpr int kAbsent = -1;
 
 class CsvParser : public RowParser {
  public:
-  CsvParser(CsvSplitter splitter, std::shared_ptr<const RowEncoder> encoder, std::vector<int> places, size_t cells, bool label_may_lack)
+  CsvParser(CsvSplitter splitter, std::shared_ptr<const RowEncoder> encoder, std::vector<int> places, size_t cells, RowLabels labels)
       : splitter_(std::move(splitter)),
         encoder_(std::move(encoder)),
         places_(std::move(places)),
         cells_(cells),
-        label_may_lack_(label_may_lack) {}
+        labels_(labels) {}
 
   void Prepare(Rows* rows) const override { encoder_->Prepare(rows); }
 
   bool Parse(std::string_view line, RowScratch* scratch, Rows* rows, std::string* error) const override {
     if (!splitter_.Split(line, &scratch->cells, &scratch->unquoted, error)) return false;
     const size_t found = scratch->cells.size();
-    if (label_may_lack_ && found + 1 == cells_) {
-      scratch->cells.insert(scratch->cells.begin() + places_[encoder_->label_column()], std::string_view());
-    } else if (found != cells_) {
+    if (found != cells_) {
       *error = FieldCountError(line, splitter_.separator(), found, cells_);
+      const bool may_lack = !splitter_.has_header() && !encoder_->labels_wanted();
+      if (may_lack) *error += LikeFirstRow(found, cells_, labels_ == RowLabels::kAbsent);
       return false;
     }
     scratch->ordered.resize(places_.size());
@@ -42,12 +42,19 @@ class CsvParser : public RowParser {
     return encoder_->Encode(scratch->ordered.data(), rows, error);
   }
 
+  bool Fits(std::string_view first_row) const override {
+    std::vector<std::string_view> cells;
+    std::string unquoted;
+    std::string error;
+    return splitter_.Split(first_row, &cells, &unquoted, &error) && cells.size() == cells_;
+  }
+
  private:
   const CsvSplitter splitter_;
   const std::shared_ptr<const RowEncoder> encoder_;
   const std::vector<int> places_;  // of the schema's columns among the file's
   const size_t cells_;             // of each row
-  const bool label_may_lack_;      // rows one cell shorter are without the label
+  const RowLabels labels_;
 };
 
 // Where the schema's columns stand in a file with this header.
@@ -70,13 +77,13 @@ absl::StatusOr<std::vector<int>> FindColumns(const Schema& schema, const RowEnco
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const RowParser>> NewCsvParser(const Plan& plan, ReadOptions options, std::shared_ptr<const RowEncoder> encoder,
-                                                              const std::vector<std::string>* header) {
+absl::StatusOr<std::shared_ptr<const RowParser>> NewCsvParser(const Plan& plan, std::shared_ptr<const RowEncoder> encoder,
+                                                              const std::vector<std::string>* header, RowLabels labels) {
   TESSERA_ASSIGN_OR_RETURN(CsvSplitter splitter, CsvSplitter::Create(plan.job().data().csv()));
-  const std::vector<std::string> names = header != nullptr ? *header : NumberedColumns(encoder->columns());
+  std::vector<std::string> names = header != nullptr ? *header : NumberedColumns(encoder->columns());
+  if (labels == RowLabels::kAbsent) names.erase(names.begin() + static_cast<std::ptrdiff_t>(encoder->label_column()));
   TESSERA_ASSIGN_OR_RETURN(std::vector<int> places, FindColumns(plan.schema(), *encoder, splitter, names));
-  const bool label_may_lack = header == nullptr && !options.labels && encoder->label_column() < encoder->columns();
-  return std::make_shared<const CsvParser>(std::move(splitter), std::move(encoder), std::move(places), names.size(), label_may_lack);
+  return std::make_shared<const CsvParser>(std::move(splitter), std::move(encoder), std::move(places), names.size(), labels);
 }
 
 }  // namespace tessera

@@ -104,11 +104,22 @@ class FileSetInput : public Input {
   const uint64_t block_count_;
 };
 
-// Makes the parsers of files: one for all, or for csv one for each file's header.
+// The first line with something in it from `begin` on; empty if there is none.
+absl::StatusOr<std::string> ReadFirstRow(const InputFile& file, uint64_t begin) {
+  uint64_t kept_bytes = 0;  // of a compressed file only the beginning is decompressed
+  const std::unique_ptr<ByteSource> source = OpenByteSource(file, &kept_bytes);
+  LineReader lines(source.get(), begin, begin, file.plain_bytes());
+  std::string_view line;
+  uint64_t offset;
+  if (!lines.Next(&line, &offset)) return lines.status().ok() ? absl::StatusOr<std::string>("") : lines.status();
+  return std::string(line);
+}
+
+// Makes the parsers of files: one for all, for csv one for each file's header, or one for files with labels and one for those without.
 class ParserSource {
  public:
   static absl::StatusOr<ParserSource> Create(const Plan& plan, ReadOptions options) {
-    ParserSource source(plan, options);
+    ParserSource source(plan);
     const Format format = plan.schema().format();
     if (format == libsvm) {
       TESSERA_ASSIGN_OR_RETURN(source.common_, NewLibsvmParser(plan, options));
@@ -117,12 +128,15 @@ class ParserSource {
     if (format != criteo && format != csv) return absl::InvalidArgumentError("data.format: must be criteo, csv or libsvm");
     TESSERA_ASSIGN_OR_RETURN(source.encoder_, RowEncoder::Create(plan, options));
     if (format == criteo) {
-      source.common_ = NewCriteoParser(source.encoder_);
+      source.common_ = NewCriteoParser(source.encoder_, RowLabels::kPresent);
+      if (!options.labels) source.unlabelled_ = NewCriteoParser(source.encoder_, RowLabels::kAbsent);
       return source;
     }
     TESSERA_ASSIGN_OR_RETURN(source.splitter_, CsvSplitter::Create(plan.job().data().csv()));
-    if (!source.splitter_->has_header()) {
-      TESSERA_ASSIGN_OR_RETURN(source.common_, NewCsvParser(plan, options, source.encoder_, nullptr));
+    if (source.splitter_->has_header()) return source;
+    TESSERA_ASSIGN_OR_RETURN(source.common_, NewCsvParser(plan, source.encoder_, nullptr, RowLabels::kPresent));
+    if (!options.labels && source.encoder_->label_column() < source.encoder_->columns()) {
+      TESSERA_ASSIGN_OR_RETURN(source.unlabelled_, NewCsvParser(plan, source.encoder_, nullptr, RowLabels::kAbsent));
     }
     return source;
   }
@@ -130,21 +144,25 @@ class ParserSource {
   // The splitter of headers, where files have one.
   const CsvSplitter* header_splitter() const { return common_ == nullptr ? &*splitter_ : nullptr; }
 
-  absl::StatusOr<std::shared_ptr<const RowParser>> ParserOf(const FileStart& start) const {
+  absl::StatusOr<std::shared_ptr<const RowParser>> ParserOf(const InputFile& file, const FileStart& start) const {
+    if (unlabelled_ != nullptr) {
+      TESSERA_ASSIGN_OR_RETURN(const std::string first_row, ReadFirstRow(file, start.data_begin));
+      return unlabelled_->Fits(first_row) ? unlabelled_ : common_;
+    }
     if (common_ != nullptr || start.header.empty()) return common_;
-    absl::StatusOr<std::shared_ptr<const RowParser>> parser = NewCsvParser(plan_, options_, encoder_, &start.header);
+    absl::StatusOr<std::shared_ptr<const RowParser>> parser = NewCsvParser(plan_, encoder_, &start.header, RowLabels::kPresent);
     if (!parser.ok()) return absl::Status(parser.status().code(), absl::StrCat(start.header_place, ": ", parser.status().message()));
     return parser;
   }
 
  private:
-  ParserSource(const Plan& plan, ReadOptions options) : plan_(plan), options_(options) {}
+  explicit ParserSource(const Plan& plan) : plan_(plan) {}
 
   const Plan& plan_;
-  const ReadOptions options_;
   std::shared_ptr<const RowEncoder> encoder_;
   std::optional<CsvSplitter> splitter_;
   std::shared_ptr<const RowParser> common_;
+  std::shared_ptr<const RowParser> unlabelled_;  // of files whose first row fits it; nullptr where rows cannot lack the label
 };
 
 }  // namespace
@@ -162,7 +180,7 @@ absl::StatusOr<std::unique_ptr<Input>> Input::Open(const Plan& plan, const googl
   std::vector<File> opened;
   for (const InputFile& described : files) {
     TESSERA_ASSIGN_OR_RETURN(const FileStart start, ReadFileStart(described, parsers.header_splitter()));
-    TESSERA_ASSIGN_OR_RETURN(std::shared_ptr<const RowParser> parser, parsers.ParserOf(start));
+    TESSERA_ASSIGN_OR_RETURN(std::shared_ptr<const RowParser> parser, parsers.ParserOf(described, start));
     opened.push_back({OpenByteSource(described, &kept_bytes_left), std::move(parser), start.data_begin, blocks});
     blocks += (described.plain_bytes() + block_bytes - 1) / block_bytes;
   }

@@ -13,7 +13,7 @@ namespace tessera {
 
 // What to read of a row beside its features.
 struct ReadOptions {
-  bool labels = true;  // false: prediction; a criteo line may have 39 columns, csv may lack the label column, labels become NaN where absent
+  bool labels = true;  // false: prediction; files may lack the label column, as header or first row tell: labels become NaN
   bool kept = false;   // fill Rows::kept
 };
 

@@ -24,6 +24,9 @@ struct RowScratch {
   std::vector<float> values;
 };
 
+// Whether rows have the label's column where no header tells. For prediction a file may lack it: in all rows, as its first row shows.
+enum class RowLabels { kPresent, kAbsent };
+
 // Thread-safe: constant after construction.
 class RowParser {
  public:
@@ -33,16 +36,19 @@ class RowParser {
   // Appends the row of a line (no line end, not empty), all but its key. False with what is wrong with the line; `rows` may then hold a
   // part of the row. REQUIRES: Prepare(rows), *error is empty.
   virtual bool Parse(std::string_view line, RowScratch* scratch, Rows* rows, std::string* error) const = 0;
+  // Whether a file whose first row is this one has rows of this parser's RowLabels.
+  virtual bool Fits(std::string_view) const { return true; }
 };
 
 class RowEncoder;
 
-// One parser for all files.
-std::shared_ptr<const RowParser> NewCriteoParser(std::shared_ptr<const RowEncoder> encoder);
+// One parser for all files, or for all whose rows have labels, or have none.
+std::shared_ptr<const RowParser> NewCriteoParser(std::shared_ptr<const RowEncoder> encoder, RowLabels labels);
 absl::StatusOr<std::shared_ptr<const RowParser>> NewLibsvmParser(const Plan& plan, ReadOptions options);
-// `header`: the names in the file's first row; nullptr where the job says that files have none. An error is to be prefixed by the place.
-absl::StatusOr<std::shared_ptr<const RowParser>> NewCsvParser(const Plan& plan, ReadOptions options, std::shared_ptr<const RowEncoder> encoder,
-                                                              const std::vector<std::string>* header);
+// `header`: the names in the file's first row; nullptr where the job says that files have none, then `labels` tells
+// which columns rows have. An error is to be prefixed by the place.
+absl::StatusOr<std::shared_ptr<const RowParser>> NewCsvParser(const Plan& plan, std::shared_ptr<const RowEncoder> encoder,
+                                                              const std::vector<std::string>* header, RowLabels labels);
 
 // Names of Criteo's columns: label, I1 .. I13, C1 .. C26.
 const std::vector<std::string>& CriteoColumns();

@@ -40,6 +40,11 @@ std::string FieldCountError(std::string_view line, char separator, size_t found,
                       SeparatorHint(line, separator, found, wanted));
 }
 
+std::string LikeFirstRow(size_t found, size_t wanted, bool without_label) {
+  if (found != (without_label ? wanted + 1 : wanted - 1)) return "";
+  return absl::StrCat("; the file's first row has ", wanted, ", ", without_label ? "without" : "with", " the label, and every row must have as many");
+}
+
 std::string CriteoFieldCountError(std::string_view line, size_t found, size_t wanted) {
   std::string error = FieldCountError(line, '\t', found, wanted);
   if (found + 1 == wanted) error += "; is the label, the first column, missing?";

@@ -15,7 +15,9 @@ std::string SeparatorHint(std::string_view line, char separator, size_t found, s
 
 // "1 field, expected 40 (separator TAB)", with the hint.
 std::string FieldCountError(std::string_view line, char separator, size_t found, size_t wanted);
-// The same for Criteo's layout, which may also lack its first column.
+// What follows FieldCountError where a file's first row tells whether its rows have a label, and this row tells otherwise; else "".
+std::string LikeFirstRow(size_t found, size_t wanted, bool without_label);
+// FieldCountError for Criteo's layout, which may also lack its first column.
 std::string CriteoFieldCountError(std::string_view line, size_t found, size_t wanted);
 
 }  // namespace tessera

@@ -52,19 +52,33 @@ TEST(CriteoTest, MissingIsATokenOfItsOwnInEachField) {
   EXPECT_TRUE(std::equal(rows->ids.begin(), rows->ids.begin() + 52, rows->ids.begin() + 52));
 }
 
-TEST(CriteoTest, PredictionReadsRowsWithAndWithoutLabel) {
+TEST(CriteoTest, PredictionReadsFilesWithAndWithoutLabel) {
   TestFolder folder;
   const std::string with_label = CriteoLine("1", "-3", "ab");
-  const std::string path = folder.Write("rows", with_label + with_label.substr(2));
   ReadOptions options;
   options.labels = false;
-  const absl::StatusOr<Rows> rows = ReadAll(CriteoPlan(), {path}, options);
+  const absl::StatusOr<Rows> rows = ReadAll(CriteoPlan(), {folder.Write("a", with_label), folder.Write("b", with_label.substr(2))}, options);
   ASSERT_TRUE(rows.ok()) << rows.status();
   ASSERT_EQ(rows->size(), 2u);
   EXPECT_EQ(rows->labels[0], 1);
   EXPECT_TRUE(std::isnan(rows->labels[1]));
   EXPECT_TRUE(std::equal(rows->ids.begin(), rows->ids.begin() + 52, rows->ids.begin() + 52));
   EXPECT_TRUE(std::equal(rows->scales.begin(), rows->scales.begin() + 52, rows->scales.begin() + 52));
+}
+
+TEST(CriteoTest, PredictionRefusesARowThatDiffersFromTheFilesFirst) {
+  TestFolder folder;
+  Plan plan = CriteoPlan();
+  plan.mutable_job()->mutable_data()->mutable_block_bytes()->set_bytes(16);  // the rows lie in blocks of their own
+  const std::string with_label = CriteoLine("1", "-3", "ab");
+  const std::string without_last = with_label.substr(0, with_label.size() - 4) + "\n";
+  ReadOptions options;
+  options.labels = false;
+  EXPECT_EQ(ReadError(plan, folder.Write("rows", "\n" + with_label + without_last), options),
+            "rows:3: 39 fields, expected 40 (separator TAB); the file's first row has 40, with the label, and every row must have as many");
+  EXPECT_EQ(ReadError(plan, folder.Write("rows", with_label.substr(2) + with_label), options),
+            "rows:2: 40 fields, expected 39 (separator TAB); the file's first row has 39, without the label, and every row must have as many");
+  EXPECT_EQ(ReadError(plan, folder.Write("rows", "1\t2\n"), options), "rows:1: 2 fields, expected 40 (separator TAB)");
 }
 
 TEST(CriteoTest, IgnoredColumnsMayHoldAnything) {
@@ -154,6 +168,8 @@ TEST(CsvTest, WithoutHeaderColumnsAreNumbered) {
   const absl::StatusOr<Rows> unlabelled = ReadAll(plan, {folder.Write("rows.csv", "x|z\n")}, options);
   ASSERT_TRUE(unlabelled.ok()) << unlabelled.status();
   EXPECT_EQ(unlabelled->ids, rows->ids);
+  EXPECT_EQ(ReadError(plan, folder.Write("rows.csv", "x|1|z\nx|z\n"), options),
+            "rows.csv:2: 2 fields, expected 3 (separator '|'); the file's first row has 3, with the label, and every row must have as many");
 }
 
 TEST(CsvTest, PredictionNeedsNoLabelAndKeepsColumns) {
