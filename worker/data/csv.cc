@@ -42,6 +42,8 @@ class CsvParser : public RowParser {
     return encoder_->Encode(scratch->ordered.data(), rows, error);
   }
 
+  bool EmptyLinesAreRows() const override { return cells_ == 1 && !encoder_->labels_wanted(); }
+
   bool Fits(std::string_view first_row) const override {
     std::vector<std::string_view> cells;
     std::string unquoted;

@@ -76,18 +76,36 @@ class FileSetInput : public Input {
  private:
   static absl::Status ReadLines(const File& file, uint64_t index, LineReader* lines, Rows* rows) {
     if (file.parser != nullptr) file.parser->Prepare(rows);
+    if (file.parser != nullptr && file.parser->EmptyLinesAreRows()) lines->KeepEmptyLines();
     RowScratch scratch;
-    std::string error;
     std::string_view line;
     uint64_t offset;
+    std::vector<uint64_t> empty;  // offsets of empty lines that are rows if another line follows
     while (lines->Next(&line, &offset)) {
-      if (!file.parser->Parse(line, &scratch, rows, &error)) {
-        return absl::InvalidArgumentError(absl::StrCat(LineAt(file.source.get(), offset), ": ", error));
+      if (line.empty()) {
+        empty.push_back(offset);
+        continue;
       }
-      rows->keys.push_back(index << kRowKeyOffsetBits | offset);
+      for (const uint64_t before : empty) TESSERA_RETURN_IF_ERROR(ReadRow(file, index, "", before, &scratch, rows));
+      empty.clear();
+      if (file.parser->IsComment(line)) continue;
+      TESSERA_RETURN_IF_ERROR(ReadRow(file, index, line, offset, &scratch, rows));
       if (rows->size() == 1) ReserveLike(lines->range_bytes() / line.size() + 1, rows);
     }
-    return lines->status();
+    if (!lines->status().ok() || empty.empty()) return lines->status();
+    TESSERA_ASSIGN_OR_RETURN(const bool at_end, OnlyEmptyLinesFollow(file.source.get(), lines->position()));
+    if (at_end) return absl::OkStatus();
+    for (const uint64_t before : empty) TESSERA_RETURN_IF_ERROR(ReadRow(file, index, "", before, &scratch, rows));
+    return absl::OkStatus();
+  }
+
+  static absl::Status ReadRow(const File& file, uint64_t index, std::string_view line, uint64_t offset, RowScratch* scratch, Rows* rows) {
+    std::string error;
+    if (!file.parser->Parse(line, scratch, rows, &error)) {
+      return absl::InvalidArgumentError(absl::StrCat(LineAt(file.source.get(), offset), ": ", error));
+    }
+    rows->keys.push_back(index << kRowKeyOffsetBits | offset);
+    return absl::OkStatus();
   }
 
   // Makes room for rows like the one there is, so that a block's rows are not copied again and again as they grow.
@@ -104,15 +122,18 @@ class FileSetInput : public Input {
   const uint64_t block_count_;
 };
 
-// The first line with something in it from `begin` on; empty if there is none.
-absl::StatusOr<std::string> ReadFirstRow(const InputFile& file, uint64_t begin) {
+// The first line from `begin` on that is neither empty nor a comment; empty if there is none.
+absl::StatusOr<std::string> ReadFirstRow(const InputFile& file, uint64_t begin, const RowParser& parser) {
   uint64_t kept_bytes = 0;  // of a compressed file only the beginning is decompressed
   const std::unique_ptr<ByteSource> source = OpenByteSource(file, &kept_bytes);
   LineReader lines(source.get(), begin, begin, file.plain_bytes());
   std::string_view line;
   uint64_t offset;
-  if (!lines.Next(&line, &offset)) return lines.status().ok() ? absl::StatusOr<std::string>("") : lines.status();
-  return std::string(line);
+  while (lines.Next(&line, &offset)) {
+    if (!parser.IsComment(line)) return std::string(line);
+  }
+  if (!lines.status().ok()) return lines.status();
+  return "";
 }
 
 // Makes the parsers of files: one for all, for csv one for each file's header, or one for files with labels and one for those without.
@@ -122,7 +143,9 @@ class ParserSource {
     ParserSource source(plan);
     const Format format = plan.schema().format();
     if (format == libsvm) {
-      TESSERA_ASSIGN_OR_RETURN(source.common_, NewLibsvmParser(plan, options));
+      TESSERA_ASSIGN_OR_RETURN(source.common_, NewLibsvmParser(plan, options, RowLabels::kPresent));
+      if (options.labels) return source;
+      TESSERA_ASSIGN_OR_RETURN(source.unlabelled_, NewLibsvmParser(plan, options, RowLabels::kAbsent));
       return source;
     }
     if (format != criteo && format != csv) return absl::InvalidArgumentError("data.format: must be criteo, csv or libsvm");
@@ -146,7 +169,7 @@ class ParserSource {
 
   absl::StatusOr<std::shared_ptr<const RowParser>> ParserOf(const InputFile& file, const FileStart& start) const {
     if (unlabelled_ != nullptr) {
-      TESSERA_ASSIGN_OR_RETURN(const std::string first_row, ReadFirstRow(file, start.data_begin));
+      TESSERA_ASSIGN_OR_RETURN(const std::string first_row, ReadFirstRow(file, start.data_begin, *common_));
       return unlabelled_->Fits(first_row) ? unlabelled_ : common_;
     }
     if (common_ != nullptr || start.header.empty()) return common_;

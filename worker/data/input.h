@@ -21,7 +21,8 @@ struct ReadOptions {
 //
 // Blocks are numbered file by file; block k of a file is the bytes [k * block_bytes, (k + 1) * block_bytes) of its plain (decompressed)
 // content. A row belongs to the block that holds its first byte. So every row is in exactly one block, wherever the cuts fall.
-// Rows end with LF or CRLF, the last one with the end of the file; empty lines are skipped.
+// Rows end with LF or CRLF, the last one with the end of the file; empty lines are skipped, unless rows are read
+// without labels and have room for nothing else (csv of one column, libsvm without labels): then every empty line but the last ones of a file is a row.
 class Input {
  public:
   // REQUIRES: plan.schema, plan.job.data are set; files are plan.train, plan.evaluate, or others of the same schema with codec and sizes

@@ -18,8 +18,9 @@ constexpr size_t kFieldTableSize = 1 << 16;
 
 class LibsvmParser : public RowParser {
  public:
-  LibsvmParser(const Plan& plan, ReadOptions options)
+  LibsvmParser(const Plan& plan, ReadOptions options, RowLabels labels)
       : options_(options),
+        labels_(labels),
         label_parser_(plan.job().data()),
         hasher_("index"),
         field_end_(plan.schema().libsvm_field_end().begin(), plan.schema().libsvm_field_end().end()),
@@ -32,6 +33,12 @@ class LibsvmParser : public RowParser {
     rows->fields = fields_;
     rows->dense_width = 0;
     if (rows->offsets.empty()) rows->offsets.push_back(0);
+  }
+
+  bool EmptyLinesAreRows() const override { return labels_ == RowLabels::kAbsent; }
+  bool IsComment(std::string_view line) const override { return LibsvmLine(line).IsComment(); }
+  bool Fits(std::string_view first_row) const override {
+    return LibsvmLine(first_row).TakeLabel().empty() == (labels_ == RowLabels::kAbsent);
   }
 
   bool Parse(std::string_view line, RowScratch* scratch, Rows* rows, std::string* error) const override {
@@ -101,6 +108,7 @@ class LibsvmParser : public RowParser {
   }
 
   const ReadOptions options_;
+  const RowLabels labels_;
   const LabelParser label_parser_;
   const TokenHasher hasher_;
   const std::vector<uint64_t> field_end_;
@@ -110,10 +118,10 @@ class LibsvmParser : public RowParser {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const RowParser>> NewLibsvmParser(const Plan& plan, ReadOptions options) {
+absl::StatusOr<std::shared_ptr<const RowParser>> NewLibsvmParser(const Plan& plan, ReadOptions options, RowLabels labels) {
   if (plan.schema().fields_size() == 0) return absl::InternalError("schema: a libsvm schema without fields");
   if (plan.job().data().keep_size() > 0) return absl::InvalidArgumentError("data.keep: libsvm rows have no named columns that could be kept");
-  return std::make_shared<const LibsvmParser>(plan, options);
+  return std::make_shared<const LibsvmParser>(plan, options, labels);
 }
 
 }  // namespace tessera

@@ -20,6 +20,12 @@ std::string BadPair(std::string_view token) {
 
 }  // namespace
 
+bool LibsvmLine::IsComment() const {
+  const char* at = at_;
+  while (at != end_ && IsBlank(*at)) ++at;
+  return at != end_ && *at == '#';
+}
+
 std::string_view LibsvmLine::TakeToken() {
   while (at_ != end_ && IsBlank(*at_)) ++at_;
   if (at_ != end_ && *at_ == '#') at_ = end_;

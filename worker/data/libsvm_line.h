@@ -12,6 +12,8 @@ class LibsvmLine {
  public:
   explicit LibsvmLine(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
 
+  // Whether it has nothing but a comment.
+  bool IsComment() const;
   // The label's text, which must come first; empty when the line begins with a pair or has nothing.
   std::string_view TakeLabel();
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
 
 namespace tessera {
 namespace {
@@ -45,7 +46,7 @@ bool LineReader::Next(std::string_view* line, uint64_t* offset) {
       continue;
     }
     if (length > 0 && begin[length - 1] == '\r') --length;
-    if (length == 0) continue;
+    if (length == 0 && !keep_empty_) continue;
     *line = std::string_view(begin, length);
     return true;
   }
@@ -89,6 +90,15 @@ bool LineReader::Fail(absl::Status status) {
 bool LineReader::FailTooLong() {
   return Fail(absl::InvalidArgumentError(absl::StrCat(LineAt(source_, base_ + cursor_), ": the row is longer than ", kLineBytesMax >> 20,
                                                       " MiB; is this a text file with one row in each line?")));
+}
+
+absl::StatusOr<bool> OnlyEmptyLinesFollow(ByteSource* source, uint64_t offset) {
+  char buffer[kSlackBytes];
+  for (size_t count = sizeof buffer; count == sizeof buffer; offset += count) {
+    TESSERA_ASSIGN_OR_RETURN(count, source->ReadAt(offset, buffer, sizeof buffer));
+    if (!std::all_of(buffer, buffer + count, [](char c) { return c == '\n' || c == '\r'; })) return false;
+  }
+  return true;
 }
 
 std::string LineAt(ByteSource* source, uint64_t offset) {

@@ -33,7 +33,11 @@ class RowParser {
   virtual ~RowParser() = default;
   // Sets the layout of rows that have none yet.
   virtual void Prepare(Rows* rows) const = 0;
-  // Appends the row of a line (no line end, not empty), all but its key. False with what is wrong with the line; `rows` may then hold a
+  // Whether rows of the file may be written as empty lines.
+  virtual bool EmptyLinesAreRows() const { return false; }
+  // Whether the line holds no row but a comment.
+  virtual bool IsComment(std::string_view) const { return false; }
+  // Appends the row of a line (no line end, no comment), all but its key. False with what is wrong with the line; `rows` may then hold a
   // part of the row. REQUIRES: Prepare(rows), *error is empty.
   virtual bool Parse(std::string_view line, RowScratch* scratch, Rows* rows, std::string* error) const = 0;
   // Whether a file whose first row is this one has rows of this parser's RowLabels.
@@ -44,7 +48,7 @@ class RowEncoder;
 
 // One parser for all files, or for all whose rows have labels, or have none.
 std::shared_ptr<const RowParser> NewCriteoParser(std::shared_ptr<const RowEncoder> encoder, RowLabels labels);
-absl::StatusOr<std::shared_ptr<const RowParser>> NewLibsvmParser(const Plan& plan, ReadOptions options);
+absl::StatusOr<std::shared_ptr<const RowParser>> NewLibsvmParser(const Plan& plan, ReadOptions options, RowLabels labels);
 // `header`: the names in the file's first row; nullptr where the job says that files have none, then `labels` tells
 // which columns rows have. An error is to be prefixed by the place.
 absl::StatusOr<std::shared_ptr<const RowParser>> NewCsvParser(const Plan& plan, std::shared_ptr<const RowEncoder> encoder,

@@ -31,6 +31,7 @@ class FileSurvey : public SurveyReader {
     for (;;) {
       std::string_view line;
       if (lines_ != nullptr && lines_->Next(&line, &offset_)) {
+        if (IsComment(line)) continue;
         row->cells.clear();
         row->entries.clear();
         row->bytes = lines_->position() - offset_;
@@ -49,6 +50,7 @@ class FileSurvey : public SurveyReader {
  protected:
   // Fills the row from a line. False with what is wrong with it.
   virtual bool Read(std::string_view line, SurveyRow* row, std::string* error) = 0;
+  virtual bool IsComment(std::string_view) const { return false; }
   virtual const CsvSplitter* header_splitter() const { return nullptr; }
   virtual absl::Status BeginFile(const FileStart&) { return absl::OkStatus(); }
 
@@ -106,6 +108,8 @@ class LibsvmSurvey : public FileSurvey {
   using FileSurvey::FileSurvey;
 
  protected:
+  bool IsComment(std::string_view line) const override { return LibsvmLine(line).IsComment(); }
+
   bool Read(std::string_view line, SurveyRow* row, std::string* error) override {
     LibsvmLine tokens(line);
     if (!ReadLabel(tokens.TakeLabel(), row, error)) return false;

@@ -188,6 +188,16 @@ TEST(CsvTest, PredictionNeedsNoLabelAndKeepsColumns) {
   EXPECT_EQ(rows->ids.size(), 2u);
 }
 
+TEST(CsvTest, PredictionFromOneColumnTakesAnEmptyLineForAMissingValue) {
+  TestFolder folder;
+  ReadOptions options;
+  options.labels = false;
+  const absl::StatusOr<Rows> rows = ReadAll(CsvPlan({"y", "a"}, "y"), {folder.Write("rows.csv", "a\nx\n\nz\n\n")}, options);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const TokenHasher a("a");
+  EXPECT_EQ(rows->ids, (std::vector<uint64_t>{a.Id("x"), a.MissingId(), a.Id("z")}));
+}
+
 TEST(CsvTest, DenseColumnsAreStandardised) {
   TestFolder folder;
   Plan plan = CsvPlan({"y", "a", "n"}, "y", {"n"});
@@ -222,6 +232,34 @@ TEST(LibsvmTest, ScalesAreLeftOutWhereAllAreOne) {
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_TRUE(rows->scales.empty());
   EXPECT_EQ(rows->ids.size(), 3u);
+}
+
+TEST(LibsvmTest, LinesWithACommentAloneAreNoRows) {
+  TestFolder folder;
+  ReadOptions options;
+  for (const bool labels : {true, false}) {
+    options.labels = labels;
+    const absl::StatusOr<Rows> rows = ReadAll(LibsvmPlan({10}), {folder.Write("rows", "# a: 1\n1 3:1\n \t#x\n\n0 4:1\n")}, options);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_EQ(rows->labels, (std::vector<float>{1, 0}));
+  }
+  const absl::StatusOr<Rows> rows = ReadAll(LibsvmPlan({10}), {folder.Write("rows", "# a: 1\n3:1\n")}, options);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->size(), 1u);
+}
+
+TEST(LibsvmTest, PredictionTakesAnEmptyLineForARowWithoutFeaturesWhereRowsHaveNoLabel) {
+  TestFolder folder;
+  ReadOptions options;
+  options.labels = false;
+  for (const uint64_t block_bytes : {1, 2, 3, 4, 5, 7, 100}) {
+    Plan plan = LibsvmPlan({10});
+    plan.mutable_job()->mutable_data()->mutable_block_bytes()->set_bytes(block_bytes);
+    const absl::StatusOr<Rows> rows = ReadAll(plan, {folder.Write("rows", "\n3:1\n\r\n\n5:1\n\n\r\n")}, options);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_EQ(rows->offsets, (std::vector<uint32_t>{0, 0, 1, 1, 1, 2})) << block_bytes;
+    EXPECT_EQ(rows->keys, (std::vector<uint64_t>{0, 1, 5, 7, 8})) << block_bytes;
+  }
 }
 
 TEST(LibsvmTest, PredictionReadsRowsWithAndWithoutLabel) {
