@@ -1,6 +1,7 @@
 #include "common/job/validate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -42,8 +43,16 @@ void Fraction(JobDraft* draft, const std::string& key, bool present, double valu
     draft->Refuse(key, absl::StrCat(FormatNumber(value), " is out of range; write a number from 0 to below 1"));
 }
 
+// Servers compute with floats: a number must be one without becoming infinite, and stay above 0 where it must be.
+void FitsFloat(JobDraft* draft, const std::string& key, bool present, double value) {
+  if (present && !std::isfinite(static_cast<float>(value)))
+    draft->Refuse(key, absl::StrCat(FormatNumber(value), " is too large; write a number below 3.4e38"));
+}
+
 void Positive(JobDraft* draft, const std::string& key, bool present, double value) {
-  if (present && !(value > 0)) draft->Refuse(key, absl::StrCat(FormatNumber(value), " must be more than 0"));
+  FitsFloat(draft, key, present, value);
+  if (!present || static_cast<float>(value) > 0) return;
+  draft->Refuse(key, absl::StrCat(FormatNumber(value), value > 0 ? " is too small; write a number above 1e-45" : " must be more than 0"));
 }
 
 template <class List>
@@ -173,6 +182,7 @@ void ValidateOptimizer(JobDraft* draft, const std::string& key, const Optimizer&
   Positive(draft, key + ".sgd.learning_rate", sgd.has_learning_rate(), sgd.learning_rate());
   Positive(draft, key + ".adagrad.learning_rate", adagrad.has_learning_rate(), adagrad.learning_rate());
   Positive(draft, key + ".adagrad.epsilon", adagrad.has_epsilon(), adagrad.epsilon());
+  FitsFloat(draft, key + ".adagrad.initial_accumulator", adagrad.has_initial_accumulator(), adagrad.initial_accumulator());
   if (adagrad.has_initial_accumulator() && adagrad.initial_accumulator() < 0) {
     draft->Refuse(key + ".adagrad.initial_accumulator",
                   absl::StrCat(FormatNumber(adagrad.initial_accumulator()), " is negative; write 0 or more"));
