@@ -132,6 +132,7 @@ void ValidateData(JobDraft* draft) {
   ValidateFiles(draft);
   ValidateCsv(draft);
   ValidateLabels(draft);
+  if (!data.weight().empty()) draft->Refuse("data.weight", "rows are not weighted in this version; remove it");
   NoEmptyText(draft, "data.keep", data.keep(), "a column's name");
   if (data.format() == libsvm && data.keep_size() > 0) draft->Refuse("data.keep", "libsvm has no named columns; remove it");
   Within<uint64_t>(draft, "data.block_bytes", data.has_block_bytes(), data.block_bytes().bytes(), 1, kBlockBytesMax);

@@ -24,7 +24,7 @@ data:
   evaluate: {files: [/logs/day_23.csv.gz], holdout: 0.05}
   labels: [{column: clk, positive: ["1"], negative: ["0"]}]
   keep: [request_id]
-  weight: w
+  # group is read and not used yet
   group: user
   block_bytes: 64KiB
 features:

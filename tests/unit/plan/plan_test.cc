@@ -45,8 +45,10 @@ TEST_F(PlanTest, TheFirstRuleThatMatchesDecides) {
 
 TEST_F(PlanTest, KeptWeightAndGroupColumnsAreFeaturesOnlyByTheirVeryName) {
   Write("small.csv", "click,id,w,session,city\n1,x,2,s,Rome\n0,y,1,t,Oslo\n");
-  const std::string data = "  keep: [id, city]\n  weight: w\n  group: session\n";
-  const Plan plan = PlanOf(Job(data, "features: [{match: [city], as: categorical}, {match: [\"*\"], as: categorical}]\n"));
+  const std::string data = "  keep: [id, city]\n  group: session\n";
+  JobFile file = Load(Job(data, "features: [{match: [city], as: categorical}, {match: [\"*\"], as: categorical}]\n"));
+  file.job.mutable_data()->set_weight("w");  // no job file may have it yet
+  const Plan plan = MakePlan(file.job, file.origins).value();
   EXPECT_THAT(plan.schema().fields(), ElementsAre("city"));
   EXPECT_EQ(FindColumn(plan, "id")->role(), Column::KEPT);
   EXPECT_EQ(FindColumn(plan, "w")->role(), Column::WEIGHT);
