@@ -1,8 +1,10 @@
 #include "worker/plan/input_files.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
-#include <filesystem>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -49,11 +51,28 @@ void Describe(const std::vector<std::string>& paths, const std::string& place, F
   }
 }
 
-// One file may be reached by several paths.
-std::string RealPath(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  return error ? path : real.string();
+// One file may be reached by several paths, through links of both kinds: this tells files apart.
+using FileIdentity = std::pair<uint64_t, uint64_t>;
+
+std::optional<FileIdentity> IdentityOf(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;  // an error where it is described
+  return FileIdentity(status.st_dev, status.st_ino);
+}
+
+// The first path to each of the files. A second one is a problem.
+std::map<FileIdentity, std::string> TellApart(const std::vector<std::string>& paths, const std::string& place, const char* exclude,
+                                              std::vector<std::string>* problems) {
+  std::map<FileIdentity, std::string> first;
+  for (const std::string& path : paths) {
+    const std::optional<FileIdentity> identity = IdentityOf(path);
+    if (!identity.has_value()) continue;
+    const auto [seen, is_new] = first.emplace(*identity, path);
+    if (is_new) continue;
+    problems->push_back(absl::StrCat(place, ": ", seen->second, " and ", path, " are one file, whose rows would count twice; name one of them in ",
+                                     exclude));
+  }
+  return first;
 }
 
 }  // namespace
@@ -66,12 +85,13 @@ void FindInputFiles(const std::vector<Origin>& origins, Plan* plan, std::vector<
   const auto train = Expand(data.train().files(), data.train().exclude(), train_place, problems);
   const auto evaluate = Expand(data.evaluate().files(), data.evaluate().exclude(), evaluate_place, problems);
 
-  std::map<std::string, std::string> trained;
-  for (const std::string& path : train) trained.emplace(RealPath(path), path);
-  for (const std::string& path : evaluate) {
-    if (trained.count(RealPath(path)) == 0) continue;
-    problems->push_back(absl::StrCat(evaluate_place, ": ", path, " is trained on too (data.train.files); exclude it there: ",
-                                     "a score on rows the model has seen says nothing"));
+  const auto trained = TellApart(train, train_place, "data.train.exclude", problems);
+  for (const auto& [identity, path] : TellApart(evaluate, evaluate_place, "data.evaluate.exclude", problems)) {
+    const auto same = trained.find(identity);
+    if (same == trained.end()) continue;
+    problems->push_back(absl::StrCat(evaluate_place, ": ", path, " is trained on too (data.train.files",
+                                     same->second == path ? "" : absl::StrCat(": ", same->second),
+                                     "); exclude it there: a score on rows the model has seen says nothing"));
   }
   Describe(train, train_place, plan->mutable_train(), problems);
   Describe(evaluate, evaluate_place, plan->mutable_evaluate(), problems);

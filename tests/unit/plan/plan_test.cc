@@ -92,6 +92,20 @@ TEST_F(PlanTest, AFileIsFoundInTrainAndEvaluateUnderAnotherName) {
   Write("small.csv", kRows);
   std::filesystem::create_symlink(folder_ / "small.csv", folder_ / "link.csv");
   EXPECT_THAT(ErrorOf(Job("  evaluate: {files: [link.csv]}\n", "")), HasSubstr("link.csv is trained on too"));
+  std::filesystem::create_hard_link(folder_ / "small.csv", folder_ / "hard.csv");
+  EXPECT_THAT(ErrorOf(Job("  evaluate: {files: [hard.csv]}\n", "")), HasSubstr("hard.csv is trained on too"));
+}
+
+TEST_F(PlanTest, AFileIsTrainedOnOnceWhateverItsPaths) {
+  Write("small.csv", kRows);
+  std::filesystem::create_symlink(folder_ / "small.csv", folder_ / "link.csv");
+  std::filesystem::create_hard_link(folder_ / "small.csv", folder_ / "small_too.csv");
+  const std::string job = "data:\n  format: csv\n  train: {files: [\"*.csv\"]}\n  labels: [{column: click}]\n";
+  EXPECT_EQ(ErrorOf(job),
+            "job.yaml:3: data.train.files: link.csv and small.csv are one file, whose rows would count twice; name one of them in "
+            "data.train.exclude\n"
+            "job.yaml:3: data.train.files: link.csv and small_too.csv are one file, whose rows would count twice; name one of them in "
+            "data.train.exclude");
 }
 
 TEST_F(PlanTest, TextInANumericColumnIsRefusedWithItsLine) {
