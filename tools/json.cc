@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/job/utf8.h"
 
 namespace tessera {
 namespace {
@@ -21,26 +22,10 @@ std::string ShortestReal(T value) {
   return std::string(text, result.ptr);
 }
 
-// Whether every byte above 127 is part of a UTF-8 sequence. (Overlong forms pass; parsers accept or replace them.)
-bool IsUtf8(absl::string_view value) {
-  int following = 0;
-  for (const unsigned char c : value) {
-    const bool continues = (c & 0xc0) == 0x80;
-    if (continues != (following > 0)) return false;
-    if (continues) {
-      --following;
-    } else if (c >= 0x80) {
-      following = c >= 0xf8 ? -1 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : -1;
-      if (following < 0) return false;
-    }
-  }
-  return following == 0;
-}
-
 // Text that is not UTF-8 (a path or a cell of a foreign file) keeps its ASCII; each other byte becomes the replacement character.
 std::string Quoted(absl::string_view value) {
   std::string out = "\"";
-  const bool utf8 = IsUtf8(value);
+  const bool utf8 = FindBadUtf8(std::string_view(value.data(), value.size())) == std::string::npos;
   for (const char c : value) {
     switch (c) {
       case '"':

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-size_t FindBadUtf8(const std::string& text) {
+size_t FindBadUtf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const uint8_t lead = static_cast<uint8_t>(text[i]);
     const size_t length = lead < 0x80                   ? 1
@@ -22,6 +22,24 @@ size_t FindBadUtf8(const std::string& text) {
     i += length;
   }
   return std::string::npos;
+}
+
+std::string ToUtf8(std::string_view text) {
+  std::string good;
+  good.reserve(text.size());
+  for (size_t bad; (bad = FindBadUtf8(text)) != std::string::npos; text.remove_prefix(bad + 1)) {
+    good.append(text.substr(0, bad));
+    good += '?';
+  }
+  return good.append(text);
+}
+
+std::string Excerpt(std::string_view text) {
+  if (text.size() <= kExcerptBytesMax) return ToUtf8(text);
+  // Back to where a character begins, by three bytes at most: what goes on for longer is none.
+  size_t end = kExcerptBytesMax;
+  while (end + 3 > kExcerptBytesMax && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;
+  return ToUtf8(text.substr(0, end));
 }
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/job/utf8.h"
 #include "worker/data/field_scan.h"
 #include "worker/data/separator_hint.h"
 
@@ -116,6 +117,10 @@ absl::StatusOr<std::vector<std::string>> ParseHeader(const CsvSplitter& splitter
   std::vector<std::string> names;
   absl::flat_hash_map<std::string, size_t> seen;
   for (size_t i = 0; i < cells.size(); ++i) {
+    if (FindBadUtf8(cells[i]) != std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat("header: the name of column ", i + 1, ", \"", Excerpt(cells[i]),
+                                                     "\", has a byte that is not UTF-8; save the header as UTF-8"));
+    }
     names.push_back(cells[i].empty() ? absl::StrCat("c", i) : std::string(cells[i]));
     const auto [first, inserted] = seen.try_emplace(names[i], i);
     if (!inserted) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/job/utf8.h"
 #include "worker/data/numeric.h"
 
 namespace tessera {
@@ -43,7 +44,7 @@ float LabelParser::ParseNumeric(std::string_view text) const {
 }
 
 std::string LabelParser::Unknown(std::string_view text) const {
-  const std::string what = text.empty() ? "the label is empty, which" : absl::StrCat("label \"", std::string(text), "\"");
+  const std::string what = text.empty() ? "the label is empty, which" : absl::StrCat("label \"", Excerpt(text), "\"");
   const std::string hint = "; write the spellings to data.labels[0].positive and .negative";
   if (spellings_.empty()) return absl::StrCat(what, " is neither 1 nor 0", minus_one_ ? " (or -1)" : "", hint);
   return absl::StrCat(what, " is neither positive (", positive_.empty() ? "none given" : positive_, ") nor negative (",

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/utf8.h"
 #include "worker/data/numeric.h"
 
 namespace tessera {
@@ -12,10 +13,10 @@ bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
 std::string BadPair(std::string_view token) {
   if (token.substr(0, 4) == "qid:") {
-    return absl::StrCat("\"", std::string(token), "\": this is ranking data, whose rows belong to groups, which cannot be trained on yet; ",
+    return absl::StrCat("\"", Excerpt(token), "\": this is ranking data, whose rows belong to groups, which cannot be trained on yet; ",
                         "remove the qid tokens to train on single rows");
   }
-  return absl::StrCat("expected index:value, found \"", std::string(token.substr(0, 40)), "\"");
+  return absl::StrCat("expected index:value, found \"", Excerpt(token), "\"");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/job/utf8.h"
 #include "worker/data/csv_split.h"
 #include "worker/data/numeric.h"
 #include "worker/data/schema_fields.h"
@@ -168,7 +169,7 @@ bool RowEncoder::EncodeNumeric(const Numeric& numeric, std::string_view cell, ui
 std::string RowEncoder::NotANumber(const Numeric& numeric, std::string_view cell) const {
   const std::string missing =
       absl::StrJoin(missing_, ", ", [](std::string* out, const std::string& text) { absl::StrAppend(out, "\"", text, "\""); });
-  return absl::StrCat("column \"", numeric.name, "\": expected a number or a missing value (", missing, "), found \"", std::string(cell),
+  return absl::StrCat("column \"", numeric.name, "\": expected a number or a missing value (", missing, "), found \"", Excerpt(cell),
                       "\"; is the column categorical?");
 }
 

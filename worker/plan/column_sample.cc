@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/job/utf8.h"
 #include "worker/data/numeric.h"
 
 namespace tessera {
@@ -22,8 +23,6 @@ bool IsNamedAsId(const std::string& name) {
 
 bool HasLeadingZeros(std::string_view text) { return text.size() > 1 && text[0] == '0' && absl::ascii_isdigit(text[1]); }
 
-std::string Shortened(std::string_view text) { return std::string(text.substr(0, 40)); }
-
 }  // namespace
 
 bool ColumnSample::Add(const SurveyCell& cell) {
@@ -36,11 +35,11 @@ bool ColumnSample::Add(const SurveyCell& cell) {
   if (!text_.empty()) return true;
   float value = 0;
   if (!ParseNumber(cell.text, &value)) {
-    text_ = cell.text.empty() ? " " : Shortened(cell.text);
+    text_ = cell.text.empty() ? " " : Excerpt(cell.text);
     values_ = {};
     return use_ == Use::kGuess;
   }
-  if (padded_.empty() && HasLeadingZeros(cell.text)) padded_ = Shortened(cell.text);
+  if (padded_.empty() && HasLeadingZeros(cell.text)) padded_ = Excerpt(cell.text);
   if (distinct_.size() <= kDistinctForNumeric && std::find(distinct_.begin(), distinct_.end(), value) == distinct_.end()) {
     distinct_.push_back(value);
   }

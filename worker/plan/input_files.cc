@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/job/utf8.h"
 #include "worker/data/files.h"
 #include "worker/data/input.h"
 #include "worker/data/survey_reader.h"
@@ -42,6 +43,10 @@ std::vector<std::string> Expand(const Strings& patterns, const Strings& exclude,
 
 void Describe(const std::vector<std::string>& paths, const std::string& place, Files* files, std::vector<std::string>* problems) {
   for (const std::string& path : paths) {
+    if (FindBadUtf8(path) != std::string::npos) {
+      problems->push_back(absl::StrCat(place, ": ", ToUtf8(path), ": the name has a byte that is not UTF-8; rename the file"));
+      continue;
+    }
     absl::StatusOr<InputFile> file = DescribeFile(path);
     if (file.ok()) {
       *files->Add() = *std::move(file);

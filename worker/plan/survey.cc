@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/utf8.h"
 #include "common/status_macros.h"
 
 namespace tessera {
@@ -12,7 +13,7 @@ namespace {
 
 absl::Status NotANumber(const SurveyReader& reader, const std::string& column, const SurveyCell& cell) {
   return absl::InvalidArgumentError(absl::StrCat(
-      reader.Where(), ": column ", column, ": \"", std::string(cell.text), "\" is not a number; ",
+      reader.Where(), ": column ", column, ": \"", Excerpt(cell.text), "\" is not a number; ",
       "if the column is not a measure give it a rule \"as: categorical\", if this means \"no value\" add it to data.csv.missing"));
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/utf8.h"
 #include "common/retry.h"
 #include "common/status_macros.h"
 #include "worker/plan/plan.h"
@@ -163,7 +164,7 @@ class Worker {
     if (Stopping()) return status;
     DoneRequest report = Report();
     report.mutable_failure()->set_code(static_cast<int>(status.code()));
-    report.mutable_failure()->set_message(std::string(status.message()));
+    report.mutable_failure()->set_message(ToUtf8(std::string(status.message())));
     Instruction instruction;
     (void)Ask(report, &instruction);
     return status;

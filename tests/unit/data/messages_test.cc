@@ -50,6 +50,8 @@ std::string CsvError(const std::string& bytes, const std::string& separator = ",
 }
 
 TEST(CsvMessages, Headers) {
+  EXPECT_EQ(CsvError("age,gr\xfcn,y\n58,x,no\n"),
+            "bank.csv:1: header: the name of column 2, \"gr?n\", has a byte that is not UTF-8; save the header as UTF-8");
   EXPECT_EQ(CsvError("age;job;y\n58;manager;no\n"),
             "bank.csv:1: there is no column \"age\" (a feature of the job) among 1 column: age;job;y (separator ','); "
             "is the file semicolon separated?");

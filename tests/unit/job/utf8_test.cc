@@ -19,5 +19,21 @@ TEST(FindBadUtf8Test, TheFirstBadByteIsNamed) {
   }
 }
 
+TEST(ToUtf8Test, EveryBadByteBecomesAQuestionMark) {
+  EXPECT_EQ(ToUtf8(""), "");
+  EXPECT_EQ(ToUtf8("gr\xc3\xbcn"), "gr\xc3\xbcn");
+  EXPECT_EQ(ToUtf8("gr\xfcn \xc3"), "gr?n ?");
+  EXPECT_EQ(ToUtf8("\xed\xa0\x80"), "???");
+}
+
+TEST(ExcerptTest, EndsWithAWholeCharacter) {
+  const std::string dots(kExcerptBytesMax - 1, '.');
+  EXPECT_EQ(Excerpt(dots + "ab"), dots + "a");
+  EXPECT_EQ(Excerpt(dots + "\xc3\xbc"), dots);
+  EXPECT_EQ(Excerpt(dots + "\xf0\x90\x80\x80"), dots);
+  EXPECT_EQ(Excerpt(dots.substr(1) + "\xc3\xbc more"), dots.substr(1) + "\xc3\xbc");
+  EXPECT_EQ(FindBadUtf8(Excerpt(std::string(100, '\x80'))), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -108,6 +108,13 @@ TEST_F(PlanTest, AFileIsTrainedOnOnceWhateverItsPaths) {
             "data.train.exclude");
 }
 
+TEST_F(PlanTest, ReasonsAreUtf8WhateverTheCells) {
+  Write("small.csv", absl::StrCat("click,a,b\n1,", std::string(39, 'x'), "\xc3\xbc\xc3\xbc,\xfc\n0,y,z\n"));
+  const Plan plan = PlanOf(Job("", ""));
+  EXPECT_THAT(FindOrigin(plan, "features[0].as")->reason(), HasSubstr(std::string(39, 'x') + "\""));
+  EXPECT_THAT(FindOrigin(plan, "features[1].as")->reason(), HasSubstr("\"?\""));
+}
+
 TEST_F(PlanTest, TextInANumericColumnIsRefusedWithItsLine) {
   Write("small.csv", kRows);
   EXPECT_THAT(ErrorOf(Job("", "features: [{match: [city], as: numeric}, {match: [\"*\"], as: categorical}]\n")),

@@ -42,8 +42,8 @@ TEST(JsonTest, WhatIsNotFiniteIsNull) {
 
 TEST(JsonTest, TextIsEscapedAndAlwaysUtf8) {
   JsonWriter json;
-  json.BeginArray().String("a\"b\\c\n\x01").String("gr\xc3\xbc\xc3\x9f").String("cut \xc3").EndArray();
-  EXPECT_EQ(Line(json.Finish()), "[\"a\\\"b\\\\c\\n\\u0001\",\"gr\xc3\xbc\xc3\x9f\",\"cut\\ufffd\"]");
+  json.BeginArray().String("a\"b\\c\n\x01").String("gr\xc3\xbc\xc3\x9f").String("cut \xc3").String("\xed\xa0\x80").EndArray();
+  EXPECT_EQ(Line(json.Finish()), "[\"a\\\"b\\\\c\\n\\u0001\",\"gr\xc3\xbc\xc3\x9f\",\"cut\\ufffd\",\"\\ufffd\\ufffd\\ufffd\"]");
 }
 
 TEST(JsonTest, AnAbsentScoreIsNullAndZeroIsZero) {
