@@ -26,14 +26,19 @@ absl::Status MoveAside(const std::string& folder, absl::Time now, std::vector<st
   return absl::OkStatus();
 }
 
+std::string FolderPath(const std::string& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  return (error ? fs::path(path) : absolute).lexically_normal();
+}
+
 }  // namespace
 
 JobFolders FoldersOf(const Job& job) {
   Job effective = job;
   std::vector<Origin> origins;
   FillDefaults(DataSize(), &effective, &origins);
-  return {fs::absolute(effective.storage().directory()).lexically_normal(),
-          fs::absolute(effective.checkpoint().directory()).lexically_normal()};
+  return {FolderPath(effective.storage().directory()), FolderPath(effective.checkpoint().directory())};
 }
 
 absl::StatusOr<StateLock> TakeFolders(const JobFolders& folders, const std::string& owner, bool fresh, Clock* clock,

@@ -12,8 +12,8 @@
 namespace tessera {
 
 struct JobFolders {
-  std::string state;        // absolute
-  std::string checkpoints;  // absolute
+  std::string state;        // absolute, as is the other, unless the current folder was removed
+  std::string checkpoints;
 };
 
 JobFolders FoldersOf(const Job& job);

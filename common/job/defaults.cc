@@ -214,7 +214,9 @@ void Filler::FillEvaluation() {
 }
 
 void Filler::FillFolders() {
-  const auto folder = [&](const char* name) { return (std::filesystem::current_path() / "runs" / job_.name() / name).string(); };
+  std::error_code error;  // the current folder was removed: the paths stay relative, and whoever opens them is refused
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  const auto folder = [&](const char* name) { return (here / "runs" / job_.name() / name).string(); };
   Storage& storage = *job_.mutable_storage();
   CheckpointPolicy& checkpoint = *job_.mutable_checkpoint();
   if (storage.directory().empty()) storage.set_directory(folder("state")), Note("storage.directory", "below the current folder");

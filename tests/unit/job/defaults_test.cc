@@ -169,6 +169,16 @@ TEST(FillDefaultsTest, FoldersAreBelowTheCurrentOne) {
   EXPECT_EQ(job.checkpoint().directory(), run / "checkpoints");
 }
 
+TEST(FillDefaultsTest, ARemovedCurrentFolderLeavesRelativePaths) {
+  const std::filesystem::path before = std::filesystem::current_path(), gone = std::filesystem::path(testing::TempDir()) / "tessera_gone";
+  std::filesystem::create_directories(gone);
+  std::filesystem::current_path(gone);
+  std::filesystem::remove(gone);
+  const Job job = Fill(absl::StrCat("name: clicks\n", kSmall), kFew).job;
+  std::filesystem::current_path(before);
+  EXPECT_EQ(job.storage().directory(), "runs/clicks/state");
+}
+
 TEST(FillDefaultsTest, EveryValueHasOneOriginAndEveryDefaultAReason) {
   for (const char* text : {kSmall,
                            "data: {format: csv, train: {files: /a.csv}, labels: {column: y}}\nfeatures: [{match: x, as: "
