@@ -31,10 +31,23 @@ void MakeAbsolute(const fs::path& folder, std::string* path) {
   if (!path->empty() && (*path)[0] != '/') *path = (folder / *path).lexically_normal().string();
 }
 
-// Every path of the job that is not absolute yet. Globs are paths as well.
+bool IsGlobChar(char c) { return c == '*' || c == '?' || c == '[' || c == '\\'; }
+
+// A path or a glob. What would be a pattern in the folder's own name is not meant as one.
+void MakeGlobAbsolute(const fs::path& folder, std::string* glob) {
+  if (std::none_of(glob->begin(), glob->end(), IsGlobChar)) return MakeAbsolute(folder, glob);
+  std::string escaped;
+  for (const char c : folder.string()) {
+    if (IsGlobChar(c)) escaped += '\\';
+    escaped += c;
+  }
+  MakeAbsolute(escaped, glob);
+}
+
+// Every path of the job that is not absolute yet. What names files may be a glob.
 void MakePathsAbsolute(const fs::path& folder, Job* job) {
   const auto make_all = [&](google::protobuf::RepeatedPtrField<std::string>* paths) {
-    for (std::string& path : *paths) MakeAbsolute(folder, &path);
+    for (std::string& path : *paths) MakeGlobAbsolute(folder, &path);
   };
   if (job->data().has_train()) {
     make_all(job->mutable_data()->mutable_train()->mutable_files());

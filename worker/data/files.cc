@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -45,6 +46,16 @@ Kind KindOf(const std::string& path) {
 
 bool IsGlob(std::string_view pattern) { return pattern.find_first_of("*?[") != std::string_view::npos; }
 
+// Without the backslashes that take a meaning from the character behind them.
+std::string Unescaped(std::string_view pattern) {
+  std::string text;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\' && i + 1 < pattern.size()) ++i;
+    text += pattern[i];
+  }
+  return text;
+}
+
 absl::StatusOr<std::vector<std::string>> ExpandGlob(const std::string& pattern) {
   glob_t matches;
   const int result = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
@@ -75,6 +86,7 @@ absl::StatusOr<std::vector<std::string>> ExpandPattern(const std::string& patter
     case Kind::kAbsent:
       break;
   }
+  if (std::string path = Unescaped(pattern); KindOf(path) == Kind::kFile) return std::vector<std::string>{std::move(path)};
   if (IsGlob(pattern)) return ExpandGlob(pattern);
   return absl::NotFoundError(absl::StrCat(pattern, ": ", std::strerror(errno)));
 }
@@ -111,7 +123,7 @@ absl::StatusOr<std::vector<std::string>> ExpandFiles(const std::vector<std::stri
     for (const std::string& path : matches) {
       bool excluded = false;
       for (size_t i = 0; i < globs.size(); ++i) {
-        if (globs[i] == path || fnmatch(globs[i].c_str(), path.c_str(), FNM_PATHNAME) == 0) excluded = used[i] = true;
+        if (globs[i] == path || Unescaped(globs[i]) == path || fnmatch(globs[i].c_str(), path.c_str(), FNM_PATHNAME) == 0) excluded = used[i] = true;
       }
       if (!excluded && seen.insert(path).second) files.push_back(path);
     }

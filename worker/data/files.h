@@ -13,7 +13,7 @@ namespace tessera {
 // Compares text with runs of digits as numbers: day_2 < day_10.
 bool NaturalLess(std::string_view a, std::string_view b);
 
-// Absolute paths of the files that `patterns` name (paths or globs with * ? [..]), pattern by pattern, each in natural order, without
+// Absolute paths of the files that `patterns` name (paths, or globs with * ? [..], where a backslash makes such a character an ordinary one), pattern by pattern, each in natural order, without
 // repetitions and without those that an `exclude` glob matches. Errors name the pattern: one that matches no file, an exclude glob that
 // excludes nothing, a directory, nothing left.
 absl::StatusOr<std::vector<std::string>> ExpandFiles(const std::vector<std::string>& patterns, const std::vector<std::string>& exclude);

@@ -63,6 +63,13 @@ TEST_F(FilesTest, ANameWithGlobCharactersIsAName) {
   EXPECT_EQ(Names({"a[1].csv"}), (Names_{"a[1].csv"}));
 }
 
+TEST_F(FilesTest, ABackslashMakesAGlobCharacterAnOrdinaryOne) {
+  for (const char* name : {"[new]*/a1.csv", "[new]*/a[1].csv", "n/a2.csv"}) folder_.Write(name, "x");
+  EXPECT_EQ(Names({"\\[new\\]\\*/a?.csv"}), (Names_{"[new]*/a1.csv"}));
+  EXPECT_EQ(Names({"\\[new\\]\\*/a[1].csv"}), (Names_{"[new]*/a[1].csv"}));
+  EXPECT_EQ(Names({"*/a*"}, {"\\[new\\]\\*/a[1].csv"}), (Names_{"n/a2.csv"}));
+}
+
 TEST(NaturalLessTest, ComparesRunsOfDigitsAsNumbers) {
   EXPECT_TRUE(NaturalLess("day_2.gz", "day_10.gz"));
   EXPECT_FALSE(NaturalLess("day_10.gz", "day_2.gz"));

@@ -237,6 +237,12 @@ TEST(PathsTest, ThoseOfTheFileStartAtItsFolderAndThoseOfSetAtTheCurrentOne) {
   EXPECT_EQ(job.checkpoint().directory(), (here / "jobs/deep/c").string());
 }
 
+TEST(PathsTest, AGlobMeansTheFoldersNameAsItStands) {
+  const std::string here = std::filesystem::current_path().string();
+  const Job job = Parse("data: {format: criteo, train: {files: [day_*.tsv, day_1.tsv]}}", {}, "[new] *?/job.yaml").job;
+  EXPECT_THAT(job.data().train().files(), ElementsAre(here + "/\\[new] \\*\\?/day_*.tsv", here + "/[new] *?/day_1.tsv"));
+}
+
 TEST(LoadJobTest, ReadsAFileAndSaysWhatIsWrongWithOne) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_job_file_test";
   std::filesystem::remove_all(folder);
