@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/partition.h"
 
 namespace tessera {
@@ -98,6 +99,13 @@ void OrderByPartition(const IdTable& table, Batch* batch, std::vector<uint32_t>*
 
 }  // namespace
 
+absl::Status CheckOccurrences(uint64_t rows, uint64_t occurrences) {
+  constexpr uint64_t kMax = std::numeric_limits<uint32_t>::max();
+  if (occurrences < kMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a batch of ", rows, " rows has ", occurrences, " feature values, and fewer than ", kMax,
+                                                 " can be looked up at once; take at most ", kMax / (occurrences / rows + 1), " rows"));
+}
+
 Batch MakeBatch(Rows rows) {
   thread_local IdTable table;
   thread_local std::vector<uint32_t> place;
@@ -106,7 +114,7 @@ Batch MakeBatch(Rows rows) {
   Batch batch;
   batch.rows = std::move(rows);
   const std::vector<uint64_t>& ids = batch.rows.ids;
-  assert(ids.size() < std::numeric_limits<uint32_t>::max());
+  assert(CheckOccurrences(batch.rows.size(), ids.size()).ok());
   batch.inverse.resize(ids.size());
   table.Begin();
   for (size_t i = 0; i < ids.size(); ++i) {

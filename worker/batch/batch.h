@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "worker/data/rows.h"
 
 namespace tessera {
@@ -21,7 +22,11 @@ struct Batch {
   size_t size() const { return rows.size(); }
 };
 
+// A batch counts its occurrences with 32 bits. An error that says what to do where so many rows have more.
+absl::Status CheckOccurrences(uint64_t rows, uint64_t occurrences);
+
 // Takes the rows. One pass over the occurrences with a hash table sized for them; deterministic.
+// REQUIRES: CheckOccurrences.
 Batch MakeBatch(Rows rows);
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include "common/random.h"
 #include "common/status_macros.h"
 #include "worker/batch/append_rows.h"
+#include "worker/batch/batch.h"
 #include "worker/batch/block_queue.h"
 
 namespace tessera {
@@ -48,6 +49,7 @@ class WindowedStream : public RowStream {
       AppendRows(absl::MakeConstSpan(window_).subspan(used_, count), rows);
       used_ += count;
     }
+    TESSERA_RETURN_IF_ERROR(CheckOccurrences(rows->size(), rows->ids.size()));
     return SetPosition(next);
   }
 

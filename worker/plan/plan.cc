@@ -9,6 +9,7 @@
 #include "common/job/job_file.h"
 #include "common/job/job_values.h"
 #include "common/log.h"
+#include "worker/batch/batch.h"
 #include "worker/data/csv_split.h"
 #include "worker/data/file_start.h"
 #include "worker/data/schema_fields.h"
@@ -188,6 +189,8 @@ class Planner {
 
   void FillIn() {
     FillDefaults(DataSize{plan_.rows(), PlainBytes()}, plan_.mutable_job(), &origins_);
+    const uint64_t rows = plan_.job().training().batch_size(), fields = static_cast<uint64_t>(plan_.schema().fields_size());
+    if (absl::Status status = CheckOccurrences(rows, rows * fields); !status.ok()) Add("training.batch_size", std::string(status.message()));
     plan_.mutable_origins()->Assign(origins_.begin(), origins_.end());
     if (absl::Status status = DescribeModel(&plan_); !status.ok()) problems_.push_back(std::string(status.message()));
   }

@@ -32,6 +32,7 @@ void TakeRows(Rows* from, size_t begin, size_t end, Rows* to) {
 absl::StatusOr<std::unique_ptr<Scorer>> Scorer::Create(const Plan& plan, std::vector<ParameterServerApi*> servers,
                                                        const ParameterClient::Options& peer, ThreadPool* pool, Clock* clock,
                                                        size_t batch_rows) {
+  TESSERA_RETURN_IF_ERROR(CheckOccurrences(batch_rows, batch_rows * static_cast<uint64_t>(plan.schema().fields_size())));
   auto scorer = std::unique_ptr<Scorer>(new Scorer(plan, batch_rows));
   scorer->reader_threads_ = std::min(pool->threads(), kReaderThreadsMax);
   scorer->stopping_ = peer.stopping;
@@ -68,6 +69,7 @@ absl::Status Scorer::Score(Input* input, std::vector<uint64_t> blocks, std::func
 absl::Status Scorer::ScoreBatch(Rows rows, absl::Span<const Run> runs, Input* input, const Version& version,
                                 absl::FunctionRef<absl::Status(const ScoredRows&)> sink) {
   if (stopping_ != nullptr && stopping_->load(std::memory_order_relaxed)) return absl::CancelledError("stopped");
+  TESSERA_RETURN_IF_ERROR(CheckOccurrences(rows.size(), rows.ids.size()));
   const Batch batch = MakeBatch(std::move(rows));
   TESSERA_RETURN_IF_ERROR(client_->Pull(batch, version.step, version.decision, /*evaluation=*/true, &values_));
   TESSERA_RETURN_IF_ERROR(model_->Predict(batch, {values_.rows, values_.dense}, &logits_));

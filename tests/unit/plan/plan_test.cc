@@ -164,6 +164,15 @@ TEST_F(PlanTest, AnEmptyPartAmongOthersIsFine) {
   EXPECT_EQ(plan.train_size(), 2);
 }
 
+TEST_F(PlanTest, ABatchOfMoreValuesThanCanBeCountedIsRefused) {
+  std::string header = "click", row = "1";
+  for (int i = 0; i < 256; ++i) absl::StrAppend(&header, ",c", i), absl::StrAppend(&row, ",x");
+  Write("small.csv", absl::StrCat(header, "\n", row, "\n"));
+  EXPECT_EQ(ErrorOf(Job("", "training: {batch_size: 16777216}\n")),
+            "job.yaml:5: training.batch_size: a batch of 16777216 rows has 4294967296 feature values, and fewer than 4294967295 can be looked up "
+            "at once; take at most 16711935 rows");
+}
+
 TEST_F(PlanTest, AJobWithoutAnyFeatureIsRefused) {
   Write("small.csv", kRows);
   EXPECT_THAT(ErrorOf(Job("", "features: [{match: [\"*\"], as: ignored}]\n")), HasSubstr("features: no column is a feature"));
