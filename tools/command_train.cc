@@ -33,8 +33,10 @@ EmbeddedRun::Options RunOptions(const TrainFlags& flags, const JobFile& job, con
   EmbeddedRun::Options options{.job = job, .folders = folders, .servers = flags.servers};
   const Training& training = job.job.training();
   options.workers = training.has_workers() ? training.workers() : 1;
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  options.threads = flags.threads > 0 ? flags.threads : training.has_threads() ? training.threads() * options.workers : cores;
+  const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  // A job made for a cluster may ask for more threads than this machine has cores; results do not depend on them.
+  const uint64_t wanted = training.has_threads() ? uint64_t{training.threads()} * options.workers : cores;
+  options.threads = flags.threads > 0 ? flags.threads : static_cast<int>(std::min(wanted, cores));
   return options;
 }
 
