@@ -8,7 +8,8 @@
 namespace tessera {
 
 // The graph of plan.job.model for plan.schema; plan.click_rate sets where the output bias starts. Fails with the key path of what cannot
-// be built. `hidden: []` leaves a plain factorisation machine.
+// be built. Without hidden layers it is a plain factorisation machine; no job file says so yet: defaults fill in an absent `hidden`, and
+// an empty list is refused.
 absl::StatusOr<Graph> BuildDeepFm(const Plan& plan);
 
 }  // namespace tessera
