@@ -40,9 +40,11 @@ absl::Status CheckAll(const JobFile& job) {
 }
 
 absl::Status DryRun(const JobFile& job, const JobFolders& folders, Output* output) {
-  TESSERA_RETURN_IF_ERROR(CheckAll(job));
   absl::StatusOr<Plan> plan = MakePlan(job.job, job.origins);
-  if (!plan.ok()) return UsageError(plan.status());
+  if (!plan.ok()) {
+    TESSERA_RETURN_IF_ERROR(CheckAll(job));
+    return UsageError(plan.status());
+  }
   output->Text(FormatJob(plan->job(), {plan->origins().begin(), plan->origins().end()}));
   output->Text(absl::StrCat("\n", job.job.name(), ": ", PlanText(*plan), "\n"));
   TESSERA_ASSIGN_OR_RETURN(const Prospect prospect, LookAtCheckpoints(*plan, folders));
