@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "common/random.h"
 #include "worker/batch/row_stream.h"
@@ -43,8 +43,7 @@ std::vector<bool> StreamedFiles(const Plan& plan) {
   uint64_t kept_bytes_left = kKeptBytesMax;
   std::vector<bool> streamed;
   for (const InputFile& file : plan.train()) {
-    const bool kept = file.plain_bytes() <= std::min(kKeptFileBytesMax, kept_bytes_left);
-    if (file.codec() != plain && kept) kept_bytes_left -= file.plain_bytes();
+    const bool kept = TakeKept(file, &kept_bytes_left);
     streamed.push_back(file.codec() != plain && !kept);
   }
   return streamed;

@@ -125,12 +125,15 @@ class StreamSource : public ByteSource {
 
 }  // namespace
 
+bool TakeKept(const InputFile& file, uint64_t* kept_bytes_left) {
+  if (file.codec() == plain || file.plain_bytes() > std::min(kKeptFileBytesMax, *kept_bytes_left)) return false;
+  *kept_bytes_left -= file.plain_bytes();
+  return true;
+}
+
 std::unique_ptr<ByteSource> OpenByteSource(const InputFile& file, uint64_t* kept_bytes_left) {
   if (file.codec() == plain) return std::make_unique<PlainSource>(file);
-  if (file.plain_bytes() <= std::min(kKeptFileBytesMax, *kept_bytes_left)) {
-    *kept_bytes_left -= file.plain_bytes();
-    return std::make_unique<KeptSource>(file);
-  }
+  if (TakeKept(file, kept_bytes_left)) return std::make_unique<KeptSource>(file);
   return std::make_unique<StreamSource>(file);
 }
 

@@ -25,6 +25,9 @@ class ByteSource {
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, char* to, size_t size) = 0;
 };
 
+// Whether OpenByteSource keeps the file's bytes in memory once they are decompressed; `*kept_bytes_left` then falls by its size.
+bool TakeKept(const InputFile& file, uint64_t* kept_bytes_left);
+
 // REQUIRES: codec and sizes of `file` are filled in.
 //
 // A plain file is read in place. A compressed one is kept in memory if it is small and fits `*kept_bytes_left`, which then falls by its
