@@ -138,6 +138,12 @@ class ShapeTest(Case):
                                      "features: [{match: [a], as: categorical}]\n")
         result = self.run_json("train", job, "--set", "training.batch_size=8")
         self.assertGreater(result["evaluation"]["auc"], 0.99)
+        # an empty line in the middle is a missing value, at the end it is nothing
+        self.write("rows.csv", "a\n1\n\n6\n\n")
+        self.run_tessera("predict", "--checkpoint", "runs/one", "--data", "rows.csv", "--output", "out.csv")
+        with open(self.path("out.csv")) as f:
+            low, _, high = [float(line) for line in f.read().split()]
+        self.assertLess(low, high)
 
 
 if __name__ == "__main__":
