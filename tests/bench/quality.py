@@ -22,7 +22,7 @@ def run(command, job, seed):
         path = os.path.join(SOURCE, "deploy", "jobs", job + ".yaml")
         done = subprocess.run([*command, path, "--json", "--set", f"seed={seed}"], cwd=folder, capture_output=True, text=True, timeout=3600)
         if done.returncode != 0:
-            sys.exit(f"{job}, seed {seed}: {' '.join(command)} failed\n{done.stderr[-2000:]}")
+            raise RuntimeError(f"{job}, seed {seed}: {' '.join(command)} failed\n{done.stderr[-2000:]}")
         return json.loads(done.stdout)["evaluation"]
 
 
@@ -36,11 +36,18 @@ def main():
     program = os.path.join(os.path.abspath(args.bin), "tessera")
     seeds = args.seeds.split(",")
     print(f"{'job':10} {'way':15} {'AUC':>8} {'+-':>7} {'logloss':>8} {'+-':>7}   seeds {args.seeds}")
+    failed = False
     for job in jobs:
         for way, flags in WAYS.items():
-            scores = [run([program, *flags], job, seed) for seed in seeds]
+            try:
+                scores = [run([program, *flags], job, seed) for seed in seeds]
+            except RuntimeError as error:
+                print(error, file=sys.stderr)
+                failed = True
+                break
             figures = [f(score[key] for score in scores) for key in ("auc", "logloss") for f in (statistics.mean, spread)]
             print(f"{job:10} {way:15} {figures[0]:8.5f} {figures[1]:7.5f} {figures[2]:8.4f} {figures[3]:7.4f}", flush=True)
+    sys.exit(1 if failed else 0)
 
 
 def spread(values):
