@@ -59,7 +59,7 @@ absl::Status Train(const TrainFlags& flags, Output* output) {
   StopSignal stop;
   TESSERA_ASSIGN_OR_RETURN(const JobFile job, LoadJob(flags.job));
   const JobFolders folders = FoldersOf(job.job);
-  if (flags.dry_run) return DryRun(job, folders, output);
+  if (flags.dry_run) return DryRun(job, folders, flags.fresh, output);
   Clock* const clock = Clock::Real();
   const std::string again = TypedAgain({"train"}, flags.job);
   std::vector<std::string> moved;

@@ -16,9 +16,10 @@ struct Prospect {
   std::string text;
 };
 
-absl::StatusOr<Prospect> LookAtCheckpoints(const Plan& plan, const JobFolders& folders) {
+absl::StatusOr<Prospect> LookAtCheckpoints(const Plan& plan, const JobFolders& folders, bool fresh) {
   const absl::StatusOr<CheckpointStore::Entry> newest = CheckpointStore(folders.checkpoints).Newest();
   if (absl::IsNotFound(newest.status())) return Prospect{"begin", "It would begin at step 0."};
+  if (fresh) return Prospect{"begin", "It would begin at step 0, with earlier state and checkpoints renamed to NAME.old-TIME."};
   TESSERA_RETURN_IF_ERROR(newest.status());
   const std::vector<std::string> differences = PlanDifferences(plan, newest->manifest.plan());
   if (!differences.empty()) {
@@ -39,7 +40,7 @@ absl::Status CheckAll(const JobFile& job) {
       absl::StrCat(problems.size(), problems.size() == 1 ? " problem" : " problems", "\n  ", absl::StrJoin(problems, "\n  "))));
 }
 
-absl::Status DryRun(const JobFile& job, const JobFolders& folders, Output* output) {
+absl::Status DryRun(const JobFile& job, const JobFolders& folders, bool fresh, Output* output) {
   absl::StatusOr<Plan> plan = MakePlan(job.job, job.origins);
   if (!plan.ok()) {
     TESSERA_RETURN_IF_ERROR(CheckAll(job));
@@ -47,7 +48,7 @@ absl::Status DryRun(const JobFile& job, const JobFolders& folders, Output* outpu
   }
   output->Text(FormatJob(plan->job(), {plan->origins().begin(), plan->origins().end()}));
   output->Text(absl::StrCat("\n", job.job.name(), ": ", PlanText(*plan), "\n"));
-  TESSERA_ASSIGN_OR_RETURN(const Prospect prospect, LookAtCheckpoints(*plan, folders));
+  TESSERA_ASSIGN_OR_RETURN(const Prospect prospect, LookAtCheckpoints(*plan, folders, fresh));
   output->Text(prospect.text + "\n");
   JsonWriter json;
   json.BeginObject().Key("would").String(prospect.begins).Key("rows").Number(plan->rows()).Key("plan").Message(*plan).EndObject();

@@ -55,6 +55,8 @@ class TrainTest(Case):
         self.assertIn("back in its place", err)
         self.run_tessera("evaluate", "--checkpoint", "runs/small", "--data", "test.csv")
         self.assertEqual([name for name in os.listdir(self.path("runs/small")) if ".old-" in name], [])
+        out, _ = self.run_tessera("train", job, "--set", "training.epochs=3", "--fresh", "--dry-run")
+        self.assertIn("begin at step 0", out)
         _, err = self.run_tessera("train", job, "--set", "training.epochs=1")
         self.assertNotIn("step 0", err)
 
