@@ -1,5 +1,7 @@
 #include "common/clock.h"
 
+#include <chrono>
+
 #include "absl/time/clock.h"
 
 namespace tessera {
@@ -7,8 +9,12 @@ namespace {
 
 class RealClock : public Clock {
  public:
-  absl::Time Now() const override { return absl::Now(); }
+  absl::Time Now() const override { return start_ + absl::FromChrono(std::chrono::steady_clock::now() - steady_start_); }
   void SleepFor(absl::Duration duration) override { absl::SleepFor(duration); }
+
+ private:
+  const absl::Time start_ = absl::Now();
+  const std::chrono::steady_clock::time_point steady_start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "absl/base/thread_annotations.h"
-#include "common/mutex.h"
 #include "absl/time/time.h"
+#include "common/mutex.h"
 
 namespace tessera {
 
@@ -11,6 +11,8 @@ namespace tessera {
 class Clock {
  public:
   virtual ~Clock() = default;
+  // Never goes back. The real one is the wall clock at its first use plus what has passed since: setting the machine's clock neither ends a
+  // lease nor lengthens a wait.
   virtual absl::Time Now() const = 0;
   // For retries with back-off. A fake clock advances instead of sleeping.
   virtual void SleepFor(absl::Duration duration) = 0;
