@@ -7,46 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "tests/unit/job/job_texts.h"
 
 namespace tessera {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// A complete job, every part of it.
-constexpr char kComplete[] = R"(name: feed-rank
-seed: 7
-data:
-  format: csv
-  csv: {separator: ";", quote: '"', header: true, missing: ["", "?"]}
-  train: {files: [/logs/day_*.csv.gz], exclude: [/logs/day_23.csv.gz], shuffle: 1000000}
-  evaluate: {files: [/logs/day_23.csv.gz], holdout: 0.05}
-  labels: [{column: clk, positive: ["1"], negative: ["0"]}]
-  keep: [request_id]
-  # group is read and not used yet
-  group: user
-  block_bytes: 64KiB
-features:
-  - {match: [ts, "debug_*"], as: ignored}
-  - {match: [item_id], as: categorical, embedding: item}
-  - {match: [price, "cnt_*"], as: numeric, treat: [bucket, scaled]}
-  - {match: ["*"], as: categorical}
-model: {type: deepfm, embedding_dim: 16, hidden: [400, 400, 400], dropout: 0.1}
-optimizers: {sparse: {adagrad: {learning_rate: 0.02}}, dense: {adam: {learning_rate: 0.001}}}
-training: {mode: sync, batch_size: auto, epochs: auto, backend: cpu, workers: 2, shares: 6, threads: 2, patience: 90s}
-evaluation: {every: 1 epoch, monitor: auc, patience: 2, restore_best: true}
-storage: {directory: /state, memory_per_server: 4GiB}
-checkpoint: {directory: /checkpoints, every: 10m, keep: 3}
-)";
-
-constexpr char kSmallJob[] = "data: {format: criteo, train: {files: /day_0.tsv}}\n";
-
-JobFile Parse(const std::string& text, const std::vector<std::string>& sets = {}, const std::string& path = "job.yaml") {
-  auto job = ParseJob(text, path, sets);
-  EXPECT_TRUE(job.ok()) << job.status().message();
-  return job.ok() ? *std::move(job) : JobFile{};
-}
 
 std::string Refusal(const std::string& text, const std::vector<std::string>& sets) {
   return std::string(ParseJob(text, "job.yaml", sets).status().message());
@@ -259,74 +226,6 @@ TEST(LoadJobTest, ReadsAFileAndSaysWhatIsWrongWithOne) {
   EXPECT_EQ(LoadJob(folder, {}).status().message(), folder.string() + ": is a folder; give the path of a job file in it");
   EXPECT_EQ(LoadJob(large, {}).status().message(), large + ": is larger than 1 MiB; is this a job file?");
   std::filesystem::remove_all(folder);
-}
-
-// ---- printing
-
-void ExpectRoundTrip(const JobFile& file) {
-  const std::string text = FormatJob(file.job, file.origins);
-  const auto again = ParseJob(text, "printed.yaml", {});
-  ASSERT_TRUE(again.ok()) << again.status().message() << "\n" << text;
-  EXPECT_EQ(again->job.DebugString(), file.job.DebugString()) << text;
-}
-
-TEST(FormatJobTest, WhatIsPrintedReadsBackAsTheSameJob) {
-  ExpectRoundTrip(Parse(kComplete));
-  ExpectRoundTrip(Parse(kSmallJob));
-  ExpectRoundTrip(Parse(absl::StrCat(kSmallJob, "optimizers: {sparse: adam, dense: sgd}\n")));
-  JobFile filled = Parse(kComplete);
-  FillDefaults({5000, 100000}, &filled.job, &filled.origins);
-  ExpectRoundTrip(filled);
-}
-
-TEST(FormatJobTest, OddTextsReadBackAsTheyWere) {
-  JobFile file = Parse(kComplete);
-  Label& label = *file.job.mutable_data()->mutable_labels(0);
-  for (const char* text : {"",
-                           " ",
-                           "a: b",
-                           "# no comment",
-                           "null",
-                           "auto",
-                           "~",
-                           "- x",
-                           "\"quoted\"",
-                           "it's",
-                           "back\\slash",
-                           "tab\there",
-                           "line\nend",
-                           "[1]",
-                           "{",
-                           "*",
-                           "&a",
-                           "!x",
-                           "%",
-                           "@",
-                           "`",
-                           "\x01",
-                           "umlaut \xc3\xa4",
-                           "<=50K.",
-                           " >50K",
-                           "true",
-                           "0x10",
-                           "1e3",
-                           "?",
-                           ":",
-                           ",",
-                           "|",
-                           ">"}) {
-    label.add_positive(text);
-  }
-  ExpectRoundTrip(file);
-}
-
-TEST(FormatJobTest, EachLineSaysWhereItsValueCameFrom) {
-  JobFile file = Parse("data:\n  format: criteo\n  train: {files: /day_0.tsv}\n", {"model.hidden=[8]"});
-  FillDefaults({1000, 50000}, &file.job, &file.origins);
-  const std::string text = FormatJob(file.job, file.origins);
-  EXPECT_THAT(text, testing::ContainsRegex("\n  format: criteo +# job.yaml:2\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n  hidden: \\[8\\] +# --set\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n  embedding_dim: 16 +# default: usual for click data\n"));
 }
 
 }  // namespace
