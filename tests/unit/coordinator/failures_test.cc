@@ -209,56 +209,6 @@ TEST_F(FailuresTest, NoWorkerAtAllIsAnErrorAfterPatience) {
   EXPECT_THAT(Describe().message(), HasSubstr("no worker joined within 20s"));
 }
 
-TEST_F(FailuresTest, AServerThatComesLateIsWaitedFor) {
-  Init(2);
-  servers_[1]->SetAway(3);
-  AddWorker()->Start();
-  workers_[0]->Wait();
-  EXPECT_EQ(Describe().state(), "finished") << Describe().message();
-}
-
-TEST_F(FailuresTest, ACommitIsAskedForAgain) {
-  for (const absl::StatusCode code : {absl::StatusCode::kUnavailable, absl::StatusCode::kDeadlineExceeded}) {
-    std::filesystem::remove_all(root_);
-    script_.on_step = [&](uint64_t step) {
-      if (step == 3) servers_[1]->SetAway(2, code);  // its commit is the next call of Open, Commit and Save
-    };
-    EXPECT_EQ(RunJob(1, 2).state(), "finished") << Describe().message();
-  }
-}
-
-TEST_F(FailuresTest, ASaveIsAskedForAgain) {
-  script_.plan.mutable_job()->mutable_training()->set_mode(async);
-  script_.on_step = [&](uint64_t task) {
-    if (task == 1) servers_[1]->SetAway(2);
-  };
-  EXPECT_EQ(RunJob(1, 2).state(), "finished") << Describe().message();
-}
-
-TEST_F(FailuresTest, AServerThatNeverComesIsNamed) {
-  script_.plan.mutable_job()->mutable_training()->mutable_patience()->set_ms(20000);
-  Init(2);
-  servers_[1]->SetAway(1000000);
-  // The fake clock runs while the coordinator waits between its tries; the worker has to live through it.
-  AddWorker()->Start();
-  workers_[0]->Wait();
-  EXPECT_THAT(workers_[0]->last.stop().message(), AllOf(HasSubstr("server 1 (ps:7001)"), HasSubstr("tried for 20s")));
-  EXPECT_EQ(workers_[0]->last.stop().code(), static_cast<int>(absl::StatusCode::kUnavailable));
-}
-
-TEST_F(FailuresTest, ASaveThatFailsEndsTheJobAndLeavesTheLastCheckpoint) {
-  script_.on_step = [&](uint64_t step) {
-    if (step == 5) servers_[1]->FailSaves(absl::ResourceExhaustedError("disk full"));
-  };
-  const Report report = RunJob(1, 2);
-  EXPECT_EQ(report.state(), "failed");
-  EXPECT_THAT(report.message(), AllOf(HasSubstr("save: server 1 (ps:7001)"), HasSubstr("disk full")));
-  EXPECT_EQ(Newest().manifest.step(), 3);
-  script_.on_step = nullptr;
-  script_.quality = {6, 7};
-  EXPECT_EQ(RunJob(1, 2).state(), "finished");
-}
-
 TEST_F(FailuresTest, AnInterruptBeforeTheFirstStepEndsAtOnce) {
   Init();
   ScriptedWorker* worker = AddWorker();
