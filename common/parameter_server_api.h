@@ -19,6 +19,11 @@ class ParameterServerApi {
   virtual absl::Status Commit(const CommitRequest& request, CommitReply* reply) = 0;
   virtual absl::Status Save(const SaveRequest& request, SaveReply* reply) = 0;
   virtual absl::Status DescribeServer(const DescribeServerRequest& request, DescribeServerReply* reply) = 0;
+
+  // Not needed for training: a server without them says UNIMPLEMENTED.
+  virtual absl::Status Ahead(const AheadRequest&, AheadReply*) { return absl::UnimplementedError("this server takes no hints"); }
+  virtual absl::Status GetRows(const GetRowsRequest&, GetRowsReply*) { return absl::UnimplementedError("this server shows no rows"); }
+  virtual absl::Status Evict(const EvictRequest&, EvictReply*) { return absl::UnimplementedError("this server evicts nothing"); }
 };
 
 }  // namespace tessera

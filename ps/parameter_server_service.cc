@@ -31,6 +31,15 @@ class WireParameterServer final : public ParameterServerService::Service {
   grpc::Status DescribeServer(grpc::ServerContext*, const DescribeServerRequest* request, DescribeServerReply* reply) override {
     return ToGrpc(server_->DescribeServer(*request, reply));
   }
+  grpc::Status Ahead(grpc::ServerContext*, const AheadRequest* request, AheadReply* reply) override {
+    return ToGrpc(server_->Ahead(*request, reply));
+  }
+  grpc::Status GetRows(grpc::ServerContext*, const GetRowsRequest* request, GetRowsReply* reply) override {
+    return ToGrpc(server_->GetRows(*request, reply));
+  }
+  grpc::Status Evict(grpc::ServerContext*, const EvictRequest* request, EvictReply* reply) override {
+    return ToGrpc(server_->Evict(*request, reply));
+  }
 
  private:
   ParameterServerApi* const server_;

@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<ValueOptimizer>> MakeOptimizer(const Optimizer& o
       return MakeAdagrad(optimizer.adagrad(), owner);
     case Optimizer::kAdam:
       return MakeAdam(optimizer.adam(), owner);
-    case Optimizer::KIND_NOT_SET:
+    default:
       break;
   }
   return absl::InvalidArgumentError(absl::StrCat(owner, ": has no optimizer; one of sgd, adagrad, adam is needed"));

@@ -14,7 +14,7 @@ double LearningRate(const Optimizer& optimizer) {
     case Optimizer::kSgd: return optimizer.sgd().learning_rate();
     case Optimizer::kAdagrad: return optimizer.adagrad().learning_rate();
     case Optimizer::kAdam: return optimizer.adam().learning_rate();
-    case Optimizer::KIND_NOT_SET: break;
+    default: break;
   }
   return 0;
 }
