@@ -15,13 +15,14 @@ void AdagradOptimizer::Apply(const StepFactors& factors, float scale, absl::Span
   assert(sums.size() == values.size() && state.size() == values.size());
   const float rate = factors.rate;
   const float epsilon = epsilon_;
+  const float l2 = l2_;
   const float* __restrict sum = sums.data();
   float* __restrict accumulator = state.data();
   float* __restrict value = values.data();
   const size_t count = values.size();
 #pragma omp simd
   for (size_t i = 0; i < count; ++i) {
-    const float gradient = sum[i] * scale;
+    const float gradient = sum[i] * scale + l2 * value[i];
     const float total = accumulator[i] + gradient * gradient;
     accumulator[i] = total;
     value[i] -= rate * gradient / (std::sqrt(total) + epsilon);

@@ -15,22 +15,25 @@ namespace tessera {
 struct StepFactors {
   float rate = 0;          // learning rate, with the bias correction of the first moment where there is one
   float second_scale = 1;  // corrects the root of the second moment
+  float keep = 1;          // part of a value that weight decay leaves
 };
 
 // One optimiser with its constants. Every value is updated by itself: the bits of a result depend neither on where the value stands in
-// a span nor on the span's length. State of n values is n * StateFloats() floats: first all of the first kind, then all of the second.
+// a span nor on the span's length. State of n values is StateFloats(n) floats: first all of the first kind, then all of the second.
+// Row-wise Adagrad alone sees the values handed in as one row.
 // Thread-safe: constant after construction.
 class ValueOptimizer {
  public:
   virtual ~ValueOptimizer() = default;
 
-  virtual uint32_t StateFloats() const = 0;  // per value
+  virtual size_t StateFloats(size_t count) const = 0;  // of `count` values
   // The state of values that no gradient has touched yet.
   virtual void InitialState(absl::Span<float> state) const = 0;
   // REQUIRES: step >= 1.
   virtual StepFactors Prepare(double learning_rate, uint64_t step) const = 0;
-  // Applies the gradients `sums` * `scale` in place. A gradient of 0 on untouched state changes nothing.
-  // REQUIRES: sums and values of one size, state of size * StateFloats(); nothing overlaps; everything finite.
+  // Applies the gradients `sums` * `scale` in place. Without L2 and weight decay, a gradient of 0 on untouched
+  // state changes nothing.
+  // REQUIRES: sums and values of one size, state of StateFloats(size); nothing overlaps; everything finite.
   virtual void Apply(const StepFactors& factors, float scale, absl::Span<const float> sums, absl::Span<float> state,
                      absl::Span<float> values) const = 0;
 };

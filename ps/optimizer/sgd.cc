@@ -12,11 +12,12 @@ void SgdOptimizer::Apply(const StepFactors& factors, float scale, absl::Span<con
                          absl::Span<float> values) const {
   assert(sums.size() == values.size());
   const float rate = factors.rate;
+  const float l2 = l2_;
   const float* __restrict sum = sums.data();
   float* __restrict value = values.data();
   const size_t count = values.size();
 #pragma omp simd
-  for (size_t i = 0; i < count; ++i) value[i] -= rate * (sum[i] * scale);
+  for (size_t i = 0; i < count; ++i) value[i] -= rate * (sum[i] * scale + l2 * value[i]);
 }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Stochastic gradient descent: w -= rate * g. No state.
+// Stochastic gradient descent: w -= rate * (g + l2 * w). No state.
 #pragma once
 
 #include "ps/optimizer/optimizer.h"
@@ -7,11 +7,16 @@ namespace tessera {
 
 class SgdOptimizer : public ValueOptimizer {
  public:
-  uint32_t StateFloats() const override { return 0; }
+  explicit SgdOptimizer(float l2) : l2_(l2) {}
+
+  size_t StateFloats(size_t) const override { return 0; }
   void InitialState(absl::Span<float> state) const override;
   StepFactors Prepare(double learning_rate, uint64_t step) const override;
   void Apply(const StepFactors& factors, float scale, absl::Span<const float> sums, absl::Span<float> state,
              absl::Span<float> values) const override;
+
+ private:
+  const float l2_;
 };
 
 }  // namespace tessera

@@ -18,9 +18,9 @@ namespace tessera {
 struct RowHeader {
   uint64_t lsn = 0;        // of the last record applied
   uint64_t last_step = 0;  // of the last gradient applied
-  uint32_t period = 0;     // day of the job's data when it was last seen; not used yet
-  float show = 0;          // decayed counts; not used yet
-  float click = 0;
+  uint32_t period = 0;     // day of the job's data when it was last trained
+  float show = 0;          // occurrences in training rows
+  float click = 0;         // not counted yet
 };
 
 // What one commit or push means for every value it touches.
@@ -29,7 +29,10 @@ struct UpdateRule {
   uint64_t optimizer_step = 1;
   double divisor = 1;  // gradient sums are divided by this
   uint64_t step = 0;   // becomes last_step
-  uint64_t lsn = 0;    // becomes lsn
+  uint32_t period = 0; // becomes period
+  uint64_t lsn = 0;    // becomes lsn; a row or chunk that has it already, or a higher one, is left alone
+  // The oldest record that is needed to do this again: a commit's oldest stage. 0: lsn itself.
+  uint64_t first_lsn = 0;
 };
 
 // Floats of a row: the segments' values back to back, then the state of each run of adjacent segments that share an optimiser.
@@ -73,6 +76,7 @@ class RowLayout {
     uint32_t dim;
     uint32_t state_offset;  // among the row's floats
     uint32_t state_floats;
+    double rate_scale;  // of the step's learning rate
     std::unique_ptr<ValueOptimizer> optimizer;
   };
 

@@ -29,11 +29,22 @@ Optimizer AdamSpec() {
   return spec;
 }
 
+Optimizer MomentumSpec() {
+  Optimizer spec;
+  spec.mutable_momentum();
+  return spec;
+}
+Optimizer FtrlSpec() {
+  Optimizer spec;
+  spec.mutable_ftrl();
+  return spec;
+}
+
 // Values and state of one optimiser, changed by one call per step.
 struct Trained {
   explicit Trained(const Optimizer& spec, std::vector<float> start) : values(std::move(start)) {
     optimizer = MakeOptimizer(spec, "test").value();
-    state.resize(values.size() * optimizer->StateFloats());
+    state.resize(optimizer->StateFloats(values.size()));
     optimizer->InitialState(absl::MakeSpan(state));
   }
   void Step(double rate, uint64_t step, const std::vector<float>& sums, float scale = 1) {
@@ -156,10 +167,60 @@ TEST_P(EveryOptimizer, ScalesTheSumsBeforeAllElse) {
   EXPECT_EQ(scaled.state, divided.state);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer, ::testing::Values(SgdSpec(), AdagradSpec(), AdamSpec()),
-                         [](const auto& info) { return std::string(MakeOptimizer(info.param, "")->get()->StateFloats() == 0   ? "Sgd"
-                                                                   : MakeOptimizer(info.param, "")->get()->StateFloats() == 1 ? "Adagrad"
-                                                                                                                              : "Adam"); });
+INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer,
+                         ::testing::Values(SgdSpec(), MomentumSpec(), AdagradSpec(), AdamSpec(), FtrlSpec()),
+                         [](const auto& info) { return info.param.GetDescriptor()->FindFieldByNumber(info.param.kind_case())->name(); });
+
+TEST(MomentumTest, FollowsTheNumbersWorkedOutByHand) {
+  Trained t(MomentumSpec(), {1.0f});
+  t.Step(0.1, 1, {2.0f});
+  EXPECT_FLOAT_EQ(t.values[0], 0.8f);
+  t.Step(0.1, 2, {1.0f});  // b = 0.9 * 2 + 1 = 2.8
+  EXPECT_FLOAT_EQ(t.values[0], 0.52f);
+}
+
+TEST(RowwiseAdagradTest, FollowsTheNumbersWorkedOutByHand) {
+  Optimizer spec;
+  spec.mutable_rowwise_adagrad();
+  Trained t(spec, {0.0f, 1.0f});
+  ASSERT_EQ(t.state.size(), 1u);
+  t.Step(0.1, 1, {1.0f, 7.0f});  // a = (1 + 49) / 2 = 25
+  EXPECT_FLOAT_EQ(t.values[0], -0.02f);
+  EXPECT_FLOAT_EQ(t.values[1], 0.86f);
+  t.Step(0.1, 2, {12.0f, -12.0f});  // a = 25 + 144 = 169
+  EXPECT_FLOAT_EQ(t.state[0], 169.0f);
+  EXPECT_FLOAT_EQ(t.values[0], -0.02f - 1.2f / 13);
+}
+
+TEST(AdamWTest, DecaysTheValueByTheLearningRateTimesTheDecay) {
+  Optimizer spec;
+  spec.mutable_adamw()->set_weight_decay(0.5);
+  Trained t(spec, {1.0f});
+  t.Step(0.1, 1, {2.0f});  // 1 * (1 - 0.05) - 0.1 * 2 / 2
+  EXPECT_FLOAT_EQ(t.values[0], 0.85f);
+}
+
+TEST(FtrlTest, FollowsTheNumbersWorkedOutByHand) {
+  Optimizer spec = FtrlSpec();
+  spec.mutable_ftrl()->set_l1(1);
+  Trained t(spec, {0.0f, 0.0f});
+  t.Step(0.5, 1, {3.0f, 0.5f});  // z = 3, n = 9: -(3 - 1) / ((1 + 3) / 0.5); the other stays within l1
+  EXPECT_FLOAT_EQ(t.values[0], -0.25f);
+  EXPECT_EQ(t.values[1], 0.0f);
+  t.Step(0.5, 2, {4.0f, 0.0f});  // n = 25, sigma = 2 / 0.5: z = 3 + 4 + 4 * 0.25 = 8; -(8 - 1) / (6 / 0.5)
+  EXPECT_FLOAT_EQ(t.values[0], -7.0f / 12);
+}
+
+TEST(L2Test, AddsToTheGradientOncePerStep) {
+  Optimizer sgd, adagrad;
+  sgd.mutable_sgd()->set_l2(0.5);
+  adagrad.mutable_adagrad()->set_l2(0.5);
+  Trained s(sgd, {2.0f}), a(adagrad, {2.0f});
+  s.Step(0.1, 1, {3.0f});  // 3 + 0.5 * 2 = 4
+  a.Step(0.1, 1, {3.0f});
+  EXPECT_FLOAT_EQ(s.values[0], 1.6f);
+  EXPECT_FLOAT_EQ(a.state[0], 16.0f);
+}
 
 TEST(MakeOptimizerTest, NamesTheOwnerAndWhatIsWrong) {
   const auto none = MakeOptimizer(Optimizer(), "table rows, segment embedding");
