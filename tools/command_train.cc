@@ -40,6 +40,17 @@ EmbeddedRun::Options RunOptions(const TrainFlags& flags, const JobFile& job, con
   return options;
 }
 
+// In one process a log of pushes has no use: what ends the server ends the job, which then goes on from its last checkpoint.
+void PreferCheckpoints(JobFile* job) {
+  if (job->job.storage().durability() != DURABILITY_UNSPECIFIED) return;
+  job->job.mutable_storage()->set_durability(Durability::checkpoint);
+  Origin& origin = job->origins.emplace_back();
+  origin.set_key("storage.durability");
+  origin.set_value("checkpoint");
+  origin.set_source("default");
+  origin.set_reason("one process goes on from its last checkpoint");
+}
+
 // Until the job is over; the first SIGINT or SIGTERM ends it with a checkpoint, a second one at once.
 absl::Status Watch(EmbeddedRun* run, RunWatch* watch, StopSignal* stop) {
   bool interrupted = false;
@@ -57,7 +68,8 @@ absl::Status Watch(EmbeddedRun* run, RunWatch* watch, StopSignal* stop) {
 
 absl::Status Train(const TrainFlags& flags, Output* output) {
   StopSignal stop;
-  TESSERA_ASSIGN_OR_RETURN(const JobFile job, LoadJob(flags.job));
+  TESSERA_ASSIGN_OR_RETURN(JobFile job, LoadJob(flags.job));
+  PreferCheckpoints(&job);
   const JobFolders folders = FoldersOf(job.job);
   if (flags.dry_run) return DryRun(job, folders, flags.fresh, output);
   Clock* const clock = Clock::Real();

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/job/job_file.h"
 #include "common/job/job_values.h"
+#include "common/job/storage_keys.h"
 #include "common/job/units.h"
 
 namespace tessera {
@@ -23,6 +24,8 @@ constexpr double kDenseRateRows = 512;
 constexpr double kDenseRateGrowthMax = 4;
 constexpr double kSparseRate = 0.02;
 constexpr double kSgdRate = 0.1;
+constexpr double kMomentumRate = 0.01;  // momentum 0.9 adds up to ten times it
+constexpr double kFtrlRate = 0.1;
 // A part that gives a steady score: some thousand rows.
 constexpr double kSmallHoldout = 0.1;
 constexpr double kHoldout = 0.02;
@@ -33,7 +36,6 @@ constexpr uint64_t kBlockBytesMax = 16u << 20;
 constexpr uint64_t kShuffleRows = 131072;
 constexpr int64_t kPatienceMs = 5 * 60 * 1000;
 constexpr int64_t kCheckpointMs = 10 * 60 * 1000;
-constexpr uint64_t kServerBytes = uint64_t{4} << 30;
 
 // Fills one job. Each Fill sets what is absent and notes why.
 class Filler {
@@ -45,9 +47,11 @@ class Filler {
     FillModel();
     FillTraining();  // before the optimizers: rates depend on the batch
     FillOptimizer("optimizers.sparse", true, job_.mutable_optimizers()->mutable_sparse());
+    if (job_.optimizers().has_first_order()) FillOptimizer("optimizers.first_order", true, job_.mutable_optimizers()->mutable_first_order());
     FillOptimizer("optimizers.dense", false, job_.mutable_optimizers()->mutable_dense());
     FillEvaluation();
     FillFolders();
+    FillStorage(&job_, [this](const std::string& key, const std::string& reason) { Note(key, reason); });
   }
   void AppendOrigins(std::vector<Origin>* origins) const;
 
@@ -125,6 +129,7 @@ void Filler::FillModel() {
     for (int i = 0; i < 3; ++i) model.add_hidden(400);
     Note("model.hidden", "the layers of the DeepFM paper");
   }
+  FillRowInitializer(&model, [this](const std::string& key, const std::string& reason) { Note(key, reason); });
   Scalar(model.has_dropout(), &model, &Model::set_dropout, small_ ? 0.2 : 0.1, "model.dropout", RowsText());
 }
 
@@ -175,6 +180,7 @@ void Filler::FillOptimizer(const std::string& key, bool sparse, Optimizer* optim
   if (optimizer->has_sgd()) {
     Sgd* const sgd = optimizer->mutable_sgd();
     Scalar(sgd->has_learning_rate(), sgd, &Sgd::set_learning_rate, kSgdRate, key + ".sgd.learning_rate", "usual");
+    Scalar(sgd->has_l2(), sgd, &Sgd::set_l2, 0.0, key + ".sgd.l2", "off");
   } else if (optimizer->has_adagrad()) {
     Adagrad* const adagrad = optimizer->mutable_adagrad();
     Scalar(adagrad->has_learning_rate(), adagrad, &Adagrad::set_learning_rate, kSparseRate, key + ".adagrad.learning_rate",
@@ -182,12 +188,38 @@ void Filler::FillOptimizer(const std::string& key, bool sparse, Optimizer* optim
     Scalar(adagrad->has_initial_accumulator(), adagrad, &Adagrad::set_initial_accumulator, 0.0, key + ".adagrad.initial_accumulator",
            "usual");
     Scalar(adagrad->has_epsilon(), adagrad, &Adagrad::set_epsilon, 1e-10, key + ".adagrad.epsilon", "usual");
+    Scalar(adagrad->has_l2(), adagrad, &Adagrad::set_l2, 0.0, key + ".adagrad.l2", "off");
+  } else if (optimizer->has_momentum()) {
+    Momentum* const momentum = optimizer->mutable_momentum();
+    Scalar(momentum->has_learning_rate(), momentum, &Momentum::set_learning_rate, kMomentumRate, key + ".momentum.learning_rate", "usual");
+    Scalar(momentum->has_momentum(), momentum, &Momentum::set_momentum, 0.9, key + ".momentum.momentum", "usual");
+    Scalar(momentum->has_l2(), momentum, &Momentum::set_l2, 0.0, key + ".momentum.l2", "off");
+  } else if (optimizer->has_rowwise_adagrad()) {
+    RowwiseAdagrad* const rowwise_adagrad = optimizer->mutable_rowwise_adagrad();
+    Scalar(rowwise_adagrad->has_learning_rate(), rowwise_adagrad, &RowwiseAdagrad::set_learning_rate, kSparseRate, key + ".rowwise_adagrad.learning_rate", "as for adagrad");
+    Scalar(rowwise_adagrad->has_initial_accumulator(), rowwise_adagrad, &RowwiseAdagrad::set_initial_accumulator, 0.0, key + ".rowwise_adagrad.initial_accumulator", "usual");
+    Scalar(rowwise_adagrad->has_epsilon(), rowwise_adagrad, &RowwiseAdagrad::set_epsilon, 1e-10, key + ".rowwise_adagrad.epsilon", "usual");
+    Scalar(rowwise_adagrad->has_l2(), rowwise_adagrad, &RowwiseAdagrad::set_l2, 0.0, key + ".rowwise_adagrad.l2", "off");
+  } else if (optimizer->has_adamw()) {
+    AdamW* const adamw = optimizer->mutable_adamw();
+    Scalar(adamw->has_learning_rate(), adamw, &AdamW::set_learning_rate, kDenseRate, key + ".adamw.learning_rate", "usual");
+    Scalar(adamw->has_beta1(), adamw, &AdamW::set_beta1, 0.9, key + ".adamw.beta1", "usual");
+    Scalar(adamw->has_beta2(), adamw, &AdamW::set_beta2, 0.999, key + ".adamw.beta2", "usual");
+    Scalar(adamw->has_epsilon(), adamw, &AdamW::set_epsilon, 1e-8, key + ".adamw.epsilon", "usual");
+    Scalar(adamw->has_weight_decay(), adamw, &AdamW::set_weight_decay, 0.01, key + ".adamw.weight_decay", "usual");
+  } else if (optimizer->has_ftrl()) {
+    Ftrl* const ftrl = optimizer->mutable_ftrl();
+    Scalar(ftrl->has_learning_rate(), ftrl, &Ftrl::set_learning_rate, kFtrlRate, key + ".ftrl.learning_rate", "usual");
+    Scalar(ftrl->has_beta(), ftrl, &Ftrl::set_beta, 1.0, key + ".ftrl.beta", "usual");
+    Scalar(ftrl->has_l1(), ftrl, &Ftrl::set_l1, 0.0, key + ".ftrl.l1", "off");
+    Scalar(ftrl->has_l2(), ftrl, &Ftrl::set_l2, 0.0, key + ".ftrl.l2", "off");
   } else {
     Adam* const adam = optimizer->mutable_adam();
     FillAdamRate(key, sparse, adam);
     Scalar(adam->has_beta1(), adam, &Adam::set_beta1, 0.9, key + ".adam.beta1", "usual");
     Scalar(adam->has_beta2(), adam, &Adam::set_beta2, 0.999, key + ".adam.beta2", "usual");
     Scalar(adam->has_epsilon(), adam, &Adam::set_epsilon, 1e-8, key + ".adam.epsilon", "usual");
+    Scalar(adam->has_l2(), adam, &Adam::set_l2, 0.0, key + ".adam.l2", "off");
   }
 }
 
@@ -220,10 +252,6 @@ void Filler::FillFolders() {
   Storage& storage = *job_.mutable_storage();
   CheckpointPolicy& checkpoint = *job_.mutable_checkpoint();
   if (storage.directory().empty()) storage.set_directory(folder("state")), Note("storage.directory", "below the current folder");
-  if (!storage.has_memory_per_server()) {
-    storage.mutable_memory_per_server()->set_bytes(kServerBytes);
-    Note("storage.memory_per_server", "usual");
-  }
   if (checkpoint.directory().empty())
     checkpoint.set_directory(folder("checkpoints")), Note("checkpoint.directory", "below the current folder");
   if (checkpoint.every().every_case() == Cadence::EVERY_NOT_SET) {

@@ -53,6 +53,11 @@ KeyHint HintForKey(const std::string& word, const Descriptor* type, const std::s
   if (!elsewhere.empty() && elsewhere.size() <= kPlacesMax) {
     return {absl::StrCat("no such key here; did you mean ", JoinAlternatives(elsewhere), "?"), elsewhere.size() == 1 ? elsewhere[0] : ""};
   }
+  if (elsewhere.size() > kPlacesMax && elsewhere[0].size() > path.size() && elsewhere[0].compare(0, path.size(), path) == 0) {
+    const size_t more = elsewhere.size() - kPlacesMax + 1;
+    elsewhere.resize(kPlacesMax - 1);
+    return {absl::StrCat("no such key here; did you mean ", absl::StrJoin(elsewhere, ", "), " or one of ", more, " more?"), ""};
+  }
   if (!nearest.empty()) return {absl::StrCat("no such key; did you mean ", nearest, "?"), Join(path, nearest)};
   return {absl::StrCat("no such key; keys here: ", absl::StrJoin(here, ", ")), ""};
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/job/job_values.h"
+#include "common/job/storage_keys.h"
 #include "common/job/units.h"
 
 namespace tessera {
@@ -20,7 +21,6 @@ constexpr uint32_t kBatchRowsMax = 1u << 24;
 constexpr uint32_t kEpochsMax = 1000000;
 constexpr uint32_t kPeersMax = 1024;
 constexpr uint64_t kBlockBytesMax = uint64_t{1} << 30;
-constexpr uint64_t kServerBytesMin = 1u << 20;
 
 void ValidateName(JobDraft* draft) {
   const std::string& name = draft->job.name();
@@ -176,6 +176,31 @@ void ValidateModel(JobDraft* draft) {
   Fraction(draft, "model.dropout", model.has_dropout(), model.dropout());
 }
 
+// Of the newer kinds, and L2 of all: what is divided by is above 0, decays are below 1, the rest is not negative.
+void ValidateConstants(JobDraft* draft, const std::string& key, const Optimizer& optimizer) {
+  for (const char* kind : {"sgd", "adagrad", "adam", "momentum", "rowwise_adagrad", "adamw", "ftrl"}) {
+    const auto* const field = Optimizer::descriptor()->FindFieldByName(kind);
+    const bool old = field->number() <= Optimizer::kAdamFieldNumber;
+    if (!optimizer.GetReflection()->HasField(optimizer, field)) continue;
+    const google::protobuf::Message& constants = optimizer.GetReflection()->GetMessage(optimizer, field);
+    for (int i = 0; i < constants.GetDescriptor()->field_count(); ++i) {
+      const auto* const constant = constants.GetDescriptor()->field(i);
+      const std::string& name = constant->name();
+      if (!constants.GetReflection()->HasField(constants, constant) || (old && name != "l2")) continue;
+      const std::string path = absl::StrCat(key, ".", kind, ".", name);
+      const double value = constants.GetReflection()->GetDouble(constants, constant);
+      if (name == "learning_rate" || name == "epsilon") {
+        Positive(draft, path, true, value);
+      } else if (name == "momentum" || name == "beta1" || name == "beta2") {
+        Fraction(draft, path, true, value);
+      } else {
+        FitsFloat(draft, path, true, value);
+        if (value < 0) draft->Refuse(path, absl::StrCat(FormatNumber(value), " is negative; write 0 or more"));
+      }
+    }
+  }
+}
+
 void ValidateOptimizer(JobDraft* draft, const std::string& key, const Optimizer& optimizer) {
   const Sgd& sgd = optimizer.sgd();
   const Adagrad& adagrad = optimizer.adagrad();
@@ -192,6 +217,7 @@ void ValidateOptimizer(JobDraft* draft, const std::string& key, const Optimizer&
   Positive(draft, key + ".adam.epsilon", adam.has_epsilon(), adam.epsilon());
   Fraction(draft, key + ".adam.beta1", adam.has_beta1(), adam.beta1());
   Fraction(draft, key + ".adam.beta2", adam.has_beta2(), adam.beta2());
+  ValidateConstants(draft, key, optimizer);
 }
 
 void ValidateTraining(JobDraft* draft) {
@@ -216,10 +242,7 @@ void ValidateStorage(JobDraft* draft) {
   const Evaluation& evaluation = job.evaluation();
   Within<uint32_t>(draft, "evaluation.patience", evaluation.has_patience(), evaluation.patience(), 1, kEpochsMax);
   Within<uint32_t>(draft, "checkpoint.keep", job.checkpoint().has_keep(), job.checkpoint().keep(), 1, kEpochsMax);
-  if (job.storage().has_memory_per_server() && job.storage().memory_per_server().bytes() < kServerBytesMin) {
-    draft->Refuse("storage.memory_per_server", absl::StrCat(FormatByteSize(job.storage().memory_per_server().bytes()),
-                                                            " is too little; write at least ", FormatByteSize(kServerBytesMin)));
-  }
+  ValidateStorageKeys(draft);
   if (!job.storage().directory().empty() && job.storage().directory() == job.checkpoint().directory()) {
     draft->Refuse("checkpoint.directory", "is storage.directory too; write another folder");
   }
@@ -233,7 +256,11 @@ void ValidateJob(JobDraft* draft) {
   ValidateFeatures(draft);
   ValidateModel(draft);
   ValidateOptimizer(draft, "optimizers.sparse", draft->job.optimizers().sparse());
+  ValidateOptimizer(draft, "optimizers.first_order", draft->job.optimizers().first_order());
   ValidateOptimizer(draft, "optimizers.dense", draft->job.optimizers().dense());
+  if (draft->job.optimizers().dense().has_rowwise_adagrad()) {
+    draft->Refuse("optimizers.dense.rowwise_adagrad", "is for rows of a table; write adagrad");
+  }
   ValidateTraining(draft);
   ValidateStorage(draft);
 }

@@ -30,6 +30,20 @@ Initializer Xavier(int64_t in, int64_t out) {
   return initializer;
 }
 
+Initializer RowStart(const tessera::Model& model) {
+  const RowInitializer& start = model.embedding_initializer();
+  Initializer initializer;
+  switch (start.kind_case()) {
+    case RowInitializer::kZero: return Constant(0);
+    case RowInitializer::kXavier: return Xavier(1, model.embedding_dim());
+    case RowInitializer::kUniform: initializer.set_uniform_bound(static_cast<float>(start.uniform().bound())); return initializer;
+    case RowInitializer::kNormal: initializer.set_normal_stddev(static_cast<float>(start.normal().stddev())); return initializer;
+    case RowInitializer::KIND_NOT_SET: break;
+  }
+  initializer.set_normal_stddev(kEmbeddingStddev);  // plans made before the key was there
+  return initializer;
+}
+
 absl::Status CheckWidthOf(const std::string& key, uint32_t width) {
   if (width >= 1 && width <= kWidthMax) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(key, ": ", width, " is out of range; it must be 1 to ", kWidthMax));
@@ -60,9 +74,7 @@ absl::StatusOr<Graph> BuildDeepFm(const Plan& plan) {
   Graph graph;
   graph.set_inputs(fields, dense);
   graph.AddSegment("weight", 1, Constant(0));
-  Initializer normal;
-  normal.set_normal_stddev(kEmbeddingStddev);
-  graph.AddSegment("embedding", static_cast<uint32_t>(dim), normal);
+  graph.AddSegment("embedding", static_cast<uint32_t>(dim), RowStart(model));
 
   auto embed = std::make_unique<EmbedLayer>();
   auto output = std::make_unique<OutputLayer>();

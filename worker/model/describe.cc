@@ -1,5 +1,6 @@
 // From a plan's job and schema to its table and dense variables.
 #include "absl/strings/str_cat.h"
+#include "common/learning_rate.h"
 #include "common/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
@@ -13,7 +14,7 @@ namespace {
 // The optimizer's kind and every setting of it must be there: servers add no defaults of their own.
 absl::Status CheckOptimizer(const std::string& key, const Optimizer& optimizer) {
   if (optimizer.kind_case() == Optimizer::KIND_NOT_SET) {
-    return absl::InvalidArgumentError(absl::StrCat(key, ": not set; choose one of sgd, adagrad, adam"));
+    return absl::InvalidArgumentError(absl::StrCat(key, ": not set; choose one of sgd, momentum, adagrad, rowwise_adagrad, adam, adamw, ftrl"));
   }
   const auto* kind = optimizer.GetDescriptor()->FindFieldByNumber(optimizer.kind_case());
   const google::protobuf::Message& settings = optimizer.GetReflection()->GetMessage(optimizer, kind);
@@ -44,12 +45,17 @@ absl::Status DescribeModel(Plan* plan) {
   const Optimizers& optimizers = plan->job().optimizers();
   TESSERA_RETURN_IF_ERROR(CheckOptimizer("optimizers.sparse", optimizers.sparse()));
   TESSERA_RETURN_IF_ERROR(CheckOptimizer("optimizers.dense", optimizers.dense()));
+  if (optimizers.has_first_order()) TESSERA_RETURN_IF_ERROR(CheckOptimizer("optimizers.first_order", optimizers.first_order()));
   plan->mutable_table()->Clear();
   plan->mutable_table()->set_name("features");
   for (const Segment& segment : graph.segments()) {
     Segment* out = plan->mutable_table()->add_segments();
     *out = segment;
     *out->mutable_optimizer() = optimizers.sparse();
+    if (segment.name() != "weight" || !optimizers.has_first_order()) continue;
+    *out->mutable_optimizer() = optimizers.first_order();
+    // A step carries the sparse rate; this segment's stands in proportion to it.
+    out->set_rate_scale(LearningRate(optimizers.first_order()) / LearningRate(optimizers.sparse()));
   }
   plan->clear_variables();
   for (const VariableSpec& variable : graph.variables()) {

@@ -48,11 +48,14 @@ std::string FindNonFinite(const Plan& plan, const Batch& batch, const ModelGradi
   if (row != nullptr) *row = 0;
   if (const int64_t at = FirstNonFinite(gradients.rows); at >= 0) {
     const int64_t dim = RowDim(plan.table()), id = at / dim;
+    const std::string what = absl::StrCat("gradient of ", NameOfSegment(plan.table(), at % dim), " of table ", plan.table().name());
+    if (batch.occurrence_begin[id] == batch.occurrence_begin[id + 1]) {  // a rare row that no occurrence uses: its value is not finite
+      return absl::StrCat(what, " is ", gradients.rows[at], " (feature id ", batch.unique_ids[id], ", in no row of the batch)");
+    }
     const Slot slot = SlotOfOccurrence(batch.rows, batch.occurrences[batch.occurrence_begin[id]]);
     if (row != nullptr) *row = slot.row;
     const uint64_t key = slot.row < batch.rows.keys.size() ? batch.rows.keys[slot.row] : 0;
-    return absl::StrCat("gradient of ", NameOfSegment(plan.table(), at % dim), " of field ",
-                        plan.schema().fields(static_cast<int>(slot.field)), " is ", gradients.rows[at], " (feature id ",
+    return absl::StrCat(what, ", field ", plan.schema().fields(static_cast<int>(slot.field)), " is ", gradients.rows[at], " (feature id ",
                         batch.unique_ids[id], ", row key ", key, ": file ", RowKeyFile(key), ", byte ", RowKeyOffset(key), ")");
   }
   if (const int64_t at = FirstNonFinite(gradients.dense); at >= 0) {

@@ -124,11 +124,13 @@ absl::StatusOr<Plan> StepBenchPlan() {
   adagrad.set_learning_rate(0.02);
   adagrad.set_initial_accumulator(0);
   adagrad.set_epsilon(1e-10);
+  adagrad.set_l2(0);
   Adam& adam = *job.mutable_optimizers()->mutable_dense()->mutable_adam();
   adam.set_learning_rate(1e-3);
   adam.set_beta1(0.9);
   adam.set_beta2(0.999);
   adam.set_epsilon(1e-8);
+  adam.set_l2(0);
   for (uint32_t f = 0; f < kBenchCategorical; ++f) plan.mutable_schema()->add_fields(absl::StrCat("C", f + 1));
   for (uint32_t f = 0; f < kBenchNumeric; ++f) plan.mutable_schema()->add_fields(absl::StrCat("I", f + 1, ".scaled"));
   plan.set_click_rate(0.25);

@@ -39,7 +39,7 @@ TEST(FindNonFiniteTest, NamesFieldAndRowOfATableGradient) {
       ModelGradients gradients = Zeros(c);
       gradients.rows[id * 5 + 4] = kNaN;
       const std::string found = FindNonFinite(c.plan, c.batch, gradients);
-      EXPECT_THAT(found, HasSubstr("gradient of embedding of field field" + std::to_string(slot % rows.fields) + " is nan"));
+      EXPECT_THAT(found, HasSubstr("gradient of embedding of table features, field field" + std::to_string(slot % rows.fields) + " is nan"));
       EXPECT_THAT(found, HasSubstr("row key " + std::to_string(rows.keys[slot / rows.fields])));
       EXPECT_THAT(found, HasSubstr("file 1, byte " + std::to_string(slot / rows.fields * 100)));
       gradients.rows[id * 5 + 4] = 0;
@@ -47,6 +47,16 @@ TEST(FindNonFiniteTest, NamesFieldAndRowOfATableGradient) {
       EXPECT_THAT(FindNonFinite(c.plan, c.batch, gradients), HasSubstr("gradient of weight"));
     }
   }
+}
+
+TEST(FindNonFiniteTest, ARowThatNoOccurrenceUsesIsNamedByItsId) {
+  ModelCase c = MakeCase({.rows = 10});
+  c.batch = MakeBatch(c.batch.rows, std::vector<uint64_t>(c.batch.rows.fields, 4711));
+  ModelGradients gradients;
+  gradients.rows.resize(c.batch.unique_ids.size() * 5);
+  gradients.rows[c.batch.rare[0] * 5] = kNaN;
+  EXPECT_EQ(FindNonFinite(c.plan, c.batch, gradients),
+            "gradient of weight of table features is nan (feature id 4711, in no row of the batch)");
 }
 
 TEST(FindNonFiniteTest, NamesADenseVariable) {

@@ -54,6 +54,8 @@ Plan MakePlanFor(const CaseOptions& options) {
   model.set_dropout(options.dropout);
   job.mutable_optimizers()->mutable_sparse()->mutable_sgd()->set_learning_rate(0.1);
   job.mutable_optimizers()->mutable_dense()->mutable_sgd()->set_learning_rate(0.1);
+  job.mutable_optimizers()->mutable_sparse()->mutable_sgd()->set_l2(0);
+  job.mutable_optimizers()->mutable_dense()->mutable_sgd()->set_l2(0);
   for (uint32_t f = 0; f < options.fields; ++f) plan.mutable_schema()->add_fields("field" + std::to_string(f));
   for (uint32_t j = 0; j < options.dense; ++j) plan.mutable_schema()->add_dense("dense" + std::to_string(j));
   plan.set_click_rate(0.25);
