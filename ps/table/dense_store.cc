@@ -25,6 +25,9 @@ absl::StatusOr<std::unique_ptr<DenseStore>> DenseStore::Make(const VariableSpecs
   std::vector<InitialDistribution> distributions;
   for (const VariableSpec& variable : variables) {
     const std::string owner = absl::StrCat("variable ", variable.name());
+    if (variable.optimizer().has_rowwise_adagrad()) {
+      return absl::InvalidArgumentError(absl::StrCat(owner, ": rowwise_adagrad is for rows of a table; use adagrad"));
+    }
     TESSERA_ASSIGN_OR_RETURN(std::unique_ptr<ValueOptimizer> optimizer, MakeOptimizer(variable.optimizer(), owner));
     TESSERA_ASSIGN_OR_RETURN(const InitialDistribution distribution, MakeDistribution(variable.initializer(), owner));
     distributions.push_back(distribution);
@@ -39,7 +42,7 @@ absl::StatusOr<std::unique_ptr<DenseStore>> DenseStore::Make(const VariableSpecs
     chunk->number = static_cast<uint32_t>(place.begin / kDenseChunkFloats);
     if (store->chunks_.size() % kDenseSliceChunks == 0) store->slice_begin_.push_back(store->floats_);
     chunk->offset = store->floats_ - store->slice_begin_[store->slice_begin_.size() - 2];
-    chunk->floats = place.size * (1 + static_cast<size_t>(store->variables_[place.variable].optimizer->StateFloats()));
+    chunk->floats = place.size + store->variables_[place.variable].optimizer->StateFloats(place.size);
     offsets.push_back(buffer_floats);
     store->floats_ += place.size;
     store->slice_begin_.back() = store->floats_;
@@ -97,12 +100,13 @@ void DenseStore::ApplyChunk(Chunk* chunk, absl::Span<const absl::Span<const floa
     gradient = sum;
   }
   MutexLock lock(&chunk->mutex);
+  if (chunk->lsn >= rule.lsn) return;  // replayed: it has this already
   variables_[chunk->place.variable].optimizer->Apply(factors, static_cast<float>(1 / rule.divisor), gradient,
                                                      absl::MakeSpan(chunk->values + size, chunk->floats - size),
                                                      absl::MakeSpan(chunk->values, size));
   chunk->lsn = rule.lsn;
-  chunk->last_step = rule.step;
-  chunk->dirty = true;
+  chunk->last_step = std::max(chunk->last_step, rule.step);
+  chunk->dirty_lsn = std::min(chunk->dirty_lsn, rule.first_lsn > 0 ? rule.first_lsn : rule.lsn);
 }
 
 absl::Status DenseStore::Load(const SavedChunk& saved) {
@@ -136,29 +140,6 @@ absl::Status DenseStore::CheckAllLoaded() const {
   return absl::OkStatus();
 }
 
-absl::Status DenseStore::WriteBack(StateDb* db) {
-  std::string key, value;
-  for (const std::unique_ptr<Chunk>& chunk : chunks_) {
-    MutexLock lock(&chunk->mutex);
-    if (!chunk->dirty) continue;
-    SavedChunk saved;
-    saved.variable = chunk->place.variable;
-    saved.number = chunk->number;
-    saved.partition = chunk->place.partition;
-    saved.lsn = chunk->lsn;
-    saved.last_step = chunk->last_step;
-    saved.size = chunk->place.size;
-    saved.floats = absl::MakeSpan(chunk->values, chunk->floats);
-    if (absl::Status status = EncodeChunk(saved, &key, &value); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("variable ", variables_[chunk->place.variable].name, ": ", status.message()));
-    }
-    TESSERA_RETURN_IF_ERROR(db->Put(key, value));
-    chunk->digest = ContentHash(key, saved.floats);
-    chunk->dirty = false;
-  }
-  return absl::OkStatus();
-}
-
 uint64_t DenseStore::ContentDigest() const {
   uint64_t digest = 0;
   for (const std::unique_ptr<Chunk>& chunk : chunks_) {
@@ -166,13 +147,6 @@ uint64_t DenseStore::ContentDigest() const {
     digest += chunk->digest;
   }
   return digest;
-}
-
-void DenseStore::ForgetWritten() {
-  for (const std::unique_ptr<Chunk>& chunk : chunks_) {
-    MutexLock lock(&chunk->mutex);
-    chunk->dirty = true;
-  }
 }
 
 }  // namespace tessera

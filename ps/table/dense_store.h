@@ -16,6 +16,7 @@
 #include "ps/optimizer/optimizer.h"
 #include "ps/table/huge_buffer.h"
 #include "ps/table/row_layout.h"
+#include "ps/table/row_store.h"
 #include "ps/table/shard_format.h"
 #include "ps/table/state_db.h"
 
@@ -38,7 +39,8 @@ class DenseStore {
   size_t slice_floats(uint32_t slice) const { return slice_begin_[slice + 1] - slice_begin_[slice]; }
   // A slice's values, in chunk order. REQUIRES: slice < slices(), room for slice_floats(slice).
   void Read(uint32_t slice, float* values);
-  // Sums over `sources` in their order (each a slice's gradients), then one update. REQUIRES: slice < slices().
+  // Sums over `sources` in their order (each a slice's gradients), then one update of the chunks whose lsn is below rule.lsn.
+  // REQUIRES: slice < slices().
   void Apply(uint32_t slice, absl::Span<const absl::Span<const float>> sources, const UpdateRule& rule);
 
   // Replaces a chunk's initial values. NOT_FOUND when it is none of these, ALREADY_EXISTS the second time, INVALID_ARGUMENT when its
@@ -46,10 +48,16 @@ class DenseStore {
   absl::Status Load(const SavedChunk& chunk);
   // DATA_LOSS names a chunk that Load has not brought.
   absl::Status CheckAllLoaded() const;
-  // As in RowStore.
-  absl::Status WriteBack(StateDb* db);
-  void ForgetWritten();
+  // Writes the chunks that changed, or are not there yet, to `db`, as RowStore's WriteBack does; one call at a time. REQUIRES: `db` is the
+  // same at every call, and what was loaded is in it.
+  absl::Status WriteBack(StateDb* db, RowStore::BeforeWrite before);
+  uint64_t OldestDirty() const;
+  uint64_t highest_lsn() const;
+  // Replaces initial values by those in `db`, where it has them.
+  absl::Status Recover(const StateDb& db, uint32_t first_partition, uint32_t last_partition);
+  // Of the chunks as they are on disk.
   uint64_t ContentDigest() const;
+  uint64_t memory_bytes() const { return buffer_.bytes(); }
 
  private:
   struct Variable {
@@ -66,8 +74,11 @@ class DenseStore {
     Mutex mutex;
     uint64_t lsn ABSL_GUARDED_BY(mutex) = 0;
     uint64_t last_step ABSL_GUARDED_BY(mutex) = 0;
-    uint64_t digest ABSL_GUARDED_BY(mutex) = 0;  // as last written back
-    bool dirty ABSL_GUARDED_BY(mutex) = true;
+    uint64_t digest ABSL_GUARDED_BY(mutex) = 0;  // of what is on disk
+    // The oldest record whose change is not on disk, or on its way there.
+    uint64_t dirty_lsn ABSL_GUARDED_BY(mutex) = RowStore::kNothingDirty;
+    uint64_t writing_lsn ABSL_GUARDED_BY(mutex) = RowStore::kNothingDirty;
+    bool on_disk ABSL_GUARDED_BY(mutex) = false;
     bool loaded ABSL_GUARDED_BY(mutex) = false;
   };
 
@@ -75,6 +86,8 @@ class DenseStore {
   // Calls `each` with every chunk of a slice, on the pool.
   void ForSlice(uint32_t slice, absl::FunctionRef<void(Chunk*)> each);
   void ApplyChunk(Chunk* chunk, absl::Span<const absl::Span<const float>> sources, const StepFactors& factors, const UpdateRule& rule);
+  absl::Status Encode(Chunk* chunk, std::string* key, std::string* value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(chunk->mutex);
+  void FinishChunks(absl::Span<Chunk* const> chunks, bool written);
   std::string NameOf(const Chunk& chunk) const;
 
   ThreadPool* const pool_;

@@ -36,4 +36,21 @@ void RowIndex::Insert(uint64_t hash, uint32_t row) {
   ++size_;
 }
 
+void RowIndex::Erase(uint64_t hash, uint32_t row) {
+  uint32_t hole = Tag(hash) & mask_;
+  while (slots_[hole].row_plus_1 != row + 1) {
+    assert(slots_[hole].row_plus_1 != 0);
+    hole = (hole + 1) & mask_;
+  }
+  // What stands behind moves up, as if the row had never been here: no markers that would lengthen every later look-up.
+  for (uint32_t i = (hole + 1) & mask_; slots_[i].row_plus_1 != 0; i = (i + 1) & mask_) {
+    const uint32_t home = slots_[i].tag & mask_;
+    if (((i - home) & mask_) < ((i - hole) & mask_)) continue;
+    slots_[hole] = slots_[i];
+    hole = i;
+  }
+  slots_[hole] = Slot{0, 0};
+  --size_;
+}
+
 }  // namespace tessera

@@ -29,6 +29,8 @@ class RowIndex {
   }
   // REQUIRES: the id of this hash and row is not in the index; row < kNone.
   void Insert(uint64_t hash, uint32_t row);
+  // REQUIRES: the row is in the index under this hash.
+  void Erase(uint64_t hash, uint32_t row);
   template <class Body>
   void ForEach(Body body) const {
     for (uint64_t i = 0; mask_ != 0 && i <= mask_; ++i) {

@@ -20,6 +20,8 @@ absl::Status InFolder(const absl::Status& status, const std::string& folder) {
   return absl::Status(status.code(), absl::StrCat(folder, ": ", status.message()));
 }
 
+uint64_t StepOf(const ShardRecord& record) { return std::max<uint64_t>(record.step(), record.pushed_step()); }
+
 // "shard-1-of-3" -> 1, 3.
 bool ParseShardFolder(const std::string& name, uint32_t* shard, uint32_t* shards) {
   int end = 0;
@@ -74,16 +76,16 @@ absl::StatusOr<SavedShards> SavedShards::Open(const std::string& folder) {
   for (const std::string& path : folders) {
     Shard shard;
     shard.folder = path;
-    TESSERA_ASSIGN_OR_RETURN(shard.state, SavedState::Open(path));
-    TESSERA_ASSIGN_OR_RETURN(const std::string meta, shard.state->Get(MetaKey()));
-    TESSERA_RETURN_IF_ERROR(InFolder(DecodeMeta(meta, &shard.meta), path));
-    const Peer& peer = shard.meta.opened.peer();
+    TESSERA_ASSIGN_OR_RETURN(shard.state, StateDb::OpenForReading(path));
+    TESSERA_ASSIGN_OR_RETURN(const std::string record, shard.state->Get(MetaKey()));
+    TESSERA_RETURN_IF_ERROR(InFolder(DecodeRecord(record, &shard.record), path));
+    const Peer& peer = shard.record.opened().peer();
     if (peer.shard() != saved.shards_.size() || peer.shards() != folders.size()) {
       return absl::DataLossError(absl::StrCat(path, ": was saved as shard ", peer.shard(), " of ", peer.shards()));
     }
-    if (!saved.shards_.empty() && shard.meta.step != saved.shards_[0].meta.step) {
-      return absl::DataLossError(absl::StrCat(path, ": was saved at step ", shard.meta.step, ", ", saved.shards_[0].folder, " at step ",
-                                              saved.shards_[0].meta.step));
+    if (!saved.shards_.empty() && StepOf(shard.record) != saved.step()) {
+      return absl::DataLossError(absl::StrCat(path, ": was saved at step ", StepOf(shard.record), ", ", saved.shards_[0].folder,
+                                              " at step ", saved.step()));
     }
     saved.shards_.push_back(std::move(shard));
   }
@@ -92,8 +94,37 @@ absl::StatusOr<SavedShards> SavedShards::Open(const std::string& folder) {
 
 uint64_t SavedShards::lsn() const {
   uint64_t lsn = 0;
-  for (const Shard& shard : shards_) lsn = std::max(lsn, shard.meta.lsn);
+  for (const Shard& shard : shards_) lsn = std::max<uint64_t>(lsn, shard.record.lsn());
   return lsn;
+}
+
+uint64_t SavedShards::step() const { return StepOf(shards_[0].record); }
+
+uint32_t SavedShards::period() const {
+  uint32_t period = 0;
+  for (const Shard& shard : shards_) period = std::max<uint32_t>(period, shard.record.period());
+  return period;
+}
+
+RowAccounting SavedShards::AccountingOf(uint32_t shard, uint32_t shards) const {
+  RowAccounting accounting;
+  const uint32_t saved = static_cast<uint32_t>(shards_.size());
+  for (uint32_t s = 0; s < saved; ++s) {
+    if (ShardOf(PartitionBegin(s, saved), shards) != shard) continue;
+    accounting.evicted += shards_[s].record.evicted();
+    accounting.refused += shards_[s].record.refused();
+  }
+  return accounting;
+}
+
+absl::Status SavedShards::ReadSightings(uint32_t partition, absl::FunctionRef<absl::Status(absl::string_view)> body) const {
+  const Shard& shard = ShardOfPartition(partition);
+  const absl::StatusOr<std::string> value = shard.state->Get(KeyBound(RecordKind::kSightings, partition));
+  if (absl::IsNotFound(value.status())) return absl::OkStatus();
+  TESSERA_RETURN_IF_ERROR(value.status());
+  const absl::StatusOr<absl::string_view> counters = DecodeSightings(partition, *value);
+  TESSERA_RETURN_IF_ERROR(InFolder(counters.status(), shard.folder));
+  return InFolder(body(*counters), shard.folder);
 }
 
 const SavedShards::Shard& SavedShards::ShardOfPartition(uint32_t partition) const {
@@ -102,7 +133,7 @@ const SavedShards::Shard& SavedShards::ShardOfPartition(uint32_t partition) cons
 
 absl::Status SavedShards::CheckSame(const OpenRequest& request) const {
   for (const Shard& shard : shards_) {
-    const OpenRequest& saved = shard.meta.opened;
+    const OpenRequest& saved = shard.record.opened();
     TESSERA_RETURN_IF_ERROR(InFolder(DescribeDifference(saved.table(), request.table()), shard.folder));
     if (saved.seed() != request.seed()) {
       return absl::InvalidArgumentError(
@@ -134,11 +165,15 @@ absl::Status SavedShards::ReadPartition(uint32_t partition, absl::FunctionRef<ab
                              return body(row);
                            });
   TESSERA_RETURN_IF_ERROR(InFolder(status, shard.folder));
-  if (rows != shard.meta.rows[partition]) {
-    return absl::DataLossError(absl::StrCat(shard.folder, ": partition ", partition, " holds ", rows, " rows, ",
-                                            shard.meta.rows[partition], " were saved"));
+  PartitionSummary summary;
+  const absl::StatusOr<std::string> value = shard.state->Get(KeyBound(RecordKind::kSummary, partition));
+  if (!absl::IsNotFound(value.status())) {
+    TESSERA_RETURN_IF_ERROR(value.status());
+    TESSERA_RETURN_IF_ERROR(InFolder(DecodeSummary(partition, *value, &summary), shard.folder));
   }
-  return absl::OkStatus();
+  if (rows == summary.rows) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(shard.folder, ": partition ", partition, " holds ", rows, " rows, ", summary.rows, " were saved"));
 }
 
 absl::Status SavedShards::ReadRows(uint32_t first, uint32_t last, ThreadPool* pool,

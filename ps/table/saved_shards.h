@@ -19,7 +19,8 @@ class SavedShards {
   // Opens all shards in `folder`: NOT_FOUND when there are none, DATA_LOSS when one is missing or they do not belong together.
   static absl::StatusOr<SavedShards> Open(const std::string& folder);
 
-  uint64_t step() const { return shards_[0].meta.step; }
+  uint64_t step() const;
+  uint32_t period() const;
   // The highest log sequence number of any shard.
   uint64_t lsn() const;
   // INVALID_ARGUMENT says how table and variables of the checkpoint differ from those of `request`.
@@ -28,13 +29,17 @@ class SavedShards {
   // Calls body for every row in partitions [first, last), from several threads of the pool; stops at an error. Rows that the saving
   // servers counted and that are not there are DATA_LOSS.
   absl::Status ReadRows(uint32_t first, uint32_t last, ThreadPool* pool, absl::FunctionRef<absl::Status(const SavedRow&)> body) const;
+  // What shard `shard` of `shards` goes on counting from: over all shards it adds up to what was saved. `inserted` is left out.
+  RowAccounting AccountingOf(uint32_t shard, uint32_t shards) const;
+  // Calls body with the sighting counters of a partition, if any were saved.
+  absl::Status ReadSightings(uint32_t partition, absl::FunctionRef<absl::Status(absl::string_view)> body) const;
   absl::Status ReadChunks(uint32_t first, uint32_t last, absl::FunctionRef<absl::Status(const SavedChunk&)> body) const;
 
  private:
   struct Shard {
     std::string folder;
-    ShardMeta meta;
-    std::unique_ptr<SavedState> state;
+    ShardRecord record;
+    std::unique_ptr<StateDb> state;
   };
 
   SavedShards() = default;

@@ -1,6 +1,7 @@
 #include "ps/table/shard_format.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -13,10 +14,9 @@
 namespace tessera {
 namespace {
 
-constexpr size_t kKeyBytes = 11;
 constexpr size_t kRowHeaderBytes = 28;
 constexpr size_t kChunkHeaderBytes = 20;
-constexpr size_t kMetaHeaderBytes = 20 + kPartitions * 8;
+constexpr size_t kSummaryBytes = 24;
 constexpr size_t kChecksumBytes = 4;
 
 std::string MakeKey(RecordKind kind, uint32_t partition, uint64_t id) {
@@ -87,7 +87,9 @@ absl::Status TakeFloats(absl::string_view what, const char* begin, const char* e
 }
 
 bool AllFinite(absl::Span<const float> floats) {
-  return std::all_of(floats.begin(), floats.end(), [](float value) { return std::isfinite(value); });
+  uint32_t bad = 0;
+  for (float value : floats) bad |= (std::bit_cast<uint32_t>(value) & 0x7f800000u) == 0x7f800000u ? 1u : 0u;
+  return bad == 0;
 }
 
 absl::Status NotFinite(absl::string_view what, absl::Span<const float> floats) {
@@ -173,33 +175,58 @@ absl::Status DecodeChunk(absl::string_view key, absl::string_view value, std::ve
   return absl::OkStatus();
 }
 
-std::string EncodeMeta(const ShardMeta& meta) {
+std::string EncodeRecord(const ShardRecord& record) {
   std::string value;
   Append(kShardFormatVersion, &value);
-  Append(meta.step, &value);
-  Append(meta.lsn, &value);
-  for (uint64_t rows : meta.rows) Append(rows, &value);
-  value += meta.opened.SerializeAsString();
+  value += record.SerializeAsString();
   AppendChecksum(MetaKey(), &value);
   return value;
 }
 
-absl::Status DecodeMeta(absl::string_view value, ShardMeta* meta) {
+absl::Status DecodeRecord(absl::string_view value, ShardRecord* record) {
   if (value.size() < sizeof kShardFormatVersion) return absl::DataLossError("the description of the shard is cut off");
   const char* at = value.data();
-  // Looked at before all else: a later version may sum and lay out differently.
+  // Looked at before all else: another version may sum and lay out differently.
   if (const uint32_t version = Take<uint32_t>(&at); version != kShardFormatVersion) {
     return absl::FailedPreconditionError(absl::StrCat("shard format ", version, " is not known to this program, which reads format ",
                                                       kShardFormatVersion, "; use the release that wrote it"));
   }
-  TESSERA_RETURN_IF_ERROR(CheckValue("the description of the shard", MetaKey(), value, kMetaHeaderBytes));
-  meta->step = Take<uint64_t>(&at);
-  meta->lsn = Take<uint64_t>(&at);
-  for (uint64_t& rows : meta->rows) rows = Take<uint64_t>(&at);
-  if (!meta->opened.ParseFromArray(at, static_cast<int>(value.data() + value.size() - kChecksumBytes - at))) {
+  TESSERA_RETURN_IF_ERROR(CheckValue("the description of the shard", MetaKey(), value, sizeof kShardFormatVersion));
+  if (!record->ParseFromArray(at, static_cast<int>(value.data() + value.size() - kChecksumBytes - at))) {
     return absl::DataLossError("the description of the shard does not name its table and variables");
   }
   return absl::OkStatus();
+}
+
+std::string EncodeSummary(uint32_t partition, const PartitionSummary& summary) {
+  std::string value;
+  Append(summary.rows, &value);
+  Append(summary.digest, &value);
+  Append(summary.lsn, &value);
+  AppendChecksum(KeyBound(RecordKind::kSummary, partition), &value);
+  return value;
+}
+
+absl::Status DecodeSummary(uint32_t partition, absl::string_view value, PartitionSummary* summary) {
+  const std::string what = absl::StrCat("the summary of partition ", partition);
+  TESSERA_RETURN_IF_ERROR(CheckValue(what, KeyBound(RecordKind::kSummary, partition), value, kSummaryBytes));
+  const char* at = value.data();
+  summary->rows = Take<uint64_t>(&at);
+  summary->digest = Take<uint64_t>(&at);
+  summary->lsn = Take<uint64_t>(&at);
+  return absl::OkStatus();
+}
+
+std::string EncodeSightings(uint32_t partition, absl::string_view counters) {
+  std::string value(counters);
+  AppendChecksum(KeyBound(RecordKind::kSightings, partition), &value);
+  return value;
+}
+
+absl::StatusOr<absl::string_view> DecodeSightings(uint32_t partition, absl::string_view value) {
+  const std::string what = absl::StrCat("the sighting counters of partition ", partition);
+  TESSERA_RETURN_IF_ERROR(CheckValue(what, KeyBound(RecordKind::kSightings, partition), value, 0));
+  return value.substr(0, value.size() - kChecksumBytes);
 }
 
 }  // namespace tessera

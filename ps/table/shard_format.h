@@ -8,14 +8,16 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "proto/parameter_server.pb.h"
+#include "absl/status/statusor.h"
+#include "proto/shard.pb.h"
 #include "ps/table/row_store.h"
 
 namespace tessera {
 
-inline constexpr uint32_t kShardFormatVersion = 1;
+inline constexpr uint32_t kShardFormatVersion = 2;
+inline constexpr size_t kKeyBytes = 11;
 
-enum class RecordKind : uint8_t { kMeta = 0, kRow = 1, kChunk = 2 };
+enum class RecordKind : uint8_t { kMeta = 0, kRow = 1, kChunk = 2, kSummary = 3, kSightings = 4 };
 
 // A chunk of a dense variable as it is saved and loaded.
 struct SavedChunk {
@@ -28,12 +30,11 @@ struct SavedChunk {
   absl::Span<const float> floats;  // values, then state
 };
 
-// What a shard says about itself.
-struct ShardMeta {
-  uint64_t step = 0;
-  uint64_t lsn = 0;   // the highest of any row or chunk
-  PartitionCounts rows{};
-  OpenRequest opened;  // job, incarnation, shard, seed, table and variables it was made with; restore_from is empty
+// What is on disk of one partition's rows; written in the batch that changes it.
+struct PartitionSummary {
+  uint64_t rows = 0;
+  uint64_t digest = 0;  // sum of ContentHash
+  uint64_t lsn = 0;     // the highest that any row ever written had
 };
 
 // Keys sort by kind, partition, then id, all big-endian.
@@ -46,7 +47,10 @@ std::string KeyBound(RecordKind kind, uint32_t partition);
 // Encoding refuses floats that are not finite (INTERNAL, naming row or chunk): they must never reach a checkpoint.
 absl::Status EncodeRow(const SavedRow& row, std::string* key, std::string* value);
 absl::Status EncodeChunk(const SavedChunk& chunk, std::string* key, std::string* value);
-std::string EncodeMeta(const ShardMeta& meta);
+std::string EncodeRecord(const ShardRecord& record);
+std::string EncodeSummary(uint32_t partition, const PartitionSummary& summary);
+// Sighting counters of a partition.
+std::string EncodeSightings(uint32_t partition, absl::string_view counters);
 
 // What a row or chunk adds to the digest of a state: depends on its key, values and optimiser state, not on when or where it was saved.
 uint64_t ContentHash(absl::string_view key, absl::Span<const float> floats);
@@ -55,7 +59,10 @@ uint64_t ContentHash(absl::string_view key, absl::Span<const float> floats);
 // points into.
 absl::Status DecodeRow(absl::string_view key, absl::string_view value, std::vector<float>* floats, SavedRow* row);
 absl::Status DecodeChunk(absl::string_view key, absl::string_view value, std::vector<float>* floats, SavedChunk* chunk);
-// A newer version is refused by name.
-absl::Status DecodeMeta(absl::string_view value, ShardMeta* meta);
+// Another version is refused by name.
+absl::Status DecodeRecord(absl::string_view value, ShardRecord* record);
+absl::Status DecodeSummary(uint32_t partition, absl::string_view value, PartitionSummary* summary);
+// Points into `value`.
+absl::StatusOr<absl::string_view> DecodeSightings(uint32_t partition, absl::string_view value);
 
 }  // namespace tessera

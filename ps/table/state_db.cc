@@ -1,46 +1,70 @@
 #include "ps/table/state_db.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cassert>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "common/fault_point.h"
+#include "common/mutex.h"
 #include "common/status_macros.h"
+#include "ps/table/rocksdb_options.h"
+#include "ps/table/shard_folder.h"
+#include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <rocksdb/options.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
-#include <xxhash.h>
 
 namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Large enough that a batch's fixed cost vanishes, small enough to stay in cache.
+// Of Put. Large enough that a batch's fixed cost vanishes, small enough to stay in the processor's cache.
 constexpr size_t kBatchBytes = 1u << 20;
-constexpr size_t kWriteBufferBytes = 64u << 20;
+// Keys that MultiGet looks up at a time: the blocks that hold their values are held in memory together, about 1 MB.
+constexpr size_t kKeysAtATime = 256;
+// Within this a flush is done, or it is an error.
+constexpr int kFlushSeconds = 60;
+// After the disk was full: room for the manifest beside that for the buffers.
+constexpr uint64_t kRoomToResumeBytes = 4u << 20;
 
-// RocksDB's own messages would put a file into folders that are only read.
-class SilentLog : public rocksdb::Logger {
+// Remembers that RocksDB has stopped its background work, which it does after an error of a flush or a compaction.
+class StopListener : public rocksdb::EventListener {
  public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
+  // A compaction's error is made as hard as a flush's: after a soft one nothing is written out any more, yet a flush waits for it.
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+    if (error->severity() < rocksdb::Status::kHardError) *error = rocksdb::Status(*error, rocksdb::Status::kHardError);
+    stopped.store(true);
+  }
+  // Not by itself every 5 seconds: callers resume, and while it tries, they could not.
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override { *auto_recovery = false; }
+  void OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override { FaultPoint("db.compaction"); }
+  void OnFlushBegin(rocksdb::DB*, const rocksdb::FlushJobInfo&) override { FaultPoint("db.flush"); }
+  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo& info) override {
+    const MutexLock lock(&mutex);
+    flushed = std::max<uint64_t>(flushed, info.largest_seqno);
+    changed.SignalAll();
+  }
+  // False when changes up to `number` are not in files by the deadline.
+  bool WaitFlushed(uint64_t number) {
+    const MutexLock lock(&mutex);
+    for (int i = 0; i < kFlushSeconds && flushed < number && !stopped.load(); ++i) changed.WaitWithTimeout(&mutex, absl::Seconds(1));
+    return flushed >= number;
+  }
 
-rocksdb::Options MakeOptions() {
-  rocksdb::Options options;
-  options.compression = rocksdb::kNoCompression;  // floats hardly compress
-  options.write_buffer_size = kWriteBufferBytes;
-  options.max_open_files = 512;
-  options.info_log = std::make_shared<SilentLog>();
-  return options;
-}
+  std::atomic<bool> stopped{false};
+  Mutex mutex;
+  CondVar changed;
+  uint64_t flushed ABSL_GUARDED_BY(mutex) = 0;  // number of the last change that is in a file
+};
 
 absl::Status StatusOf(const rocksdb::Status& status, absl::string_view what) {
   if (status.ok()) return absl::OkStatus();
@@ -51,177 +75,218 @@ absl::Status StatusOf(const rocksdb::Status& status, absl::string_view what) {
   return absl::InternalError(message);
 }
 
-// The first few names in a folder, for messages.
-std::string ContentsOf(const std::string& folder) {
-  std::error_code error;
-  std::vector<std::string> names;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) names.push_back(it->path().filename());
-  if (error) return error.message();
-  if (names.empty()) return "it is empty";
-  std::sort(names.begin(), names.end());
-  std::string text = "it holds";
-  for (size_t i = 0; i < std::min<size_t>(names.size(), 5); ++i) absl::StrAppend(&text, i == 0 ? " " : ", ", names[i]);
-  if (names.size() > 5) absl::StrAppend(&text, " and ", names.size() - 5, " more");
-  return text;
-}
+rocksdb::Slice SliceOf(absl::string_view text) { return rocksdb::Slice(text.data(), text.size()); }
+absl::string_view ViewOf(const rocksdb::Slice& slice) { return absl::string_view(slice.data(), slice.size()); }
 
-absl::StatusOr<std::string> ChecksumOfFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> buffer(1u << 20);
-  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
-  XXH3_64bits_reset(state.get());
-  while (file) {
-    file.read(buffer.data(), buffer.size());
-    XXH3_64bits_update(state.get(), buffer.data(), file.gcount());
-  }
-  if (!file.eof()) return absl::InternalError(absl::StrCat("cannot read ", path.string()));
-  return absl::StrFormat("%016x", XXH3_64bits_digest(state.get()));
-}
-
-// Makes room for a shard's files at `directory`.
-absl::Status ClearShardFolder(const std::string& directory) {
+// A process that dies while it empties the folder must not leave half a database that looks like a whole one: CURRENT, without which
+// there is none, goes first, under the lock that a running server holds.
+rocksdb::Status Empty(const std::string& folder, const rocksdb::Options& options) {
+  rocksdb::FileLock* lock = nullptr;
+  rocksdb::Status status = options.env->LockFile(folder + "/LOCK", &lock);
+  if (!status.ok()) return status;
   std::error_code error;
-  if (!fs::exists(directory, error)) {
-    fs::create_directories(fs::path(directory).parent_path(), error);
-    if (error) {
-      return absl::InternalError(absl::StrCat("cannot create ", fs::path(directory).parent_path().string(), ": ", error.message()));
-    }
-    return absl::OkStatus();
-  }
-  if (!fs::is_empty(directory, error) && !fs::exists(fs::path(directory) / "CURRENT", error)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot save into ", directory, ": ", ContentsOf(directory), ", not an earlier save"));
-  }
-  fs::remove_all(directory, error);
-  if (error) return absl::InternalError(absl::StrCat("cannot remove the earlier save ", directory, ": ", error.message()));
-  return absl::OkStatus();
+  fs::remove(fs::path(folder) / "CURRENT", error);
+  status = options.env->UnlockFile(lock);
+  if (error) return rocksdb::Status::IOError(folder + "/CURRENT", error.message());
+  return status.ok() ? rocksdb::DestroyDB(folder, options) : status;
 }
 
 }  // namespace
 
+class StateDb::Batch::Impl {
+ public:
+  rocksdb::WriteBatch batch;
+};
+
+StateDb::Batch::Batch() : impl_(std::make_unique<Impl>()) {}
+StateDb::Batch::~Batch() = default;
+// A rocksdb::WriteBatch refuses a change only beyond 4 GB or with a limit of its own.
+void StateDb::Batch::Put(absl::string_view key, absl::string_view value) { impl_->batch.Put(SliceOf(key), SliceOf(value)); }
+void StateDb::Batch::Delete(absl::string_view key) { impl_->batch.Delete(SliceOf(key)); }
+size_t StateDb::Batch::bytes() const { return impl_->batch.GetDataSize(); }
+void StateDb::Batch::Clear() { impl_->batch.Clear(); }
+
 class StateDb::Impl {
  public:
-  std::string folder;
-  std::unique_ptr<rocksdb::DB> db;
-  rocksdb::WriteBatch batch;
-  std::map<std::string, std::string> checksums;  // of table files, which never change
-
-  absl::Status Flush() {
-    rocksdb::WriteOptions options;
-    options.disableWAL = true;
-    const rocksdb::Status status = db->Write(options, &batch);
-    batch.Clear();
-    return StatusOf(status, absl::StrCat("cannot write to ", folder));
-  }
-
-  absl::StatusOr<SavedFile> Describe(const fs::path& path, const std::string& name) {
-    SavedFile file;
-    file.set_name(name);
-    std::error_code error;
-    file.set_bytes(fs::file_size(path, error));
-    if (error) return absl::InternalError(absl::StrCat("cannot read ", path.string(), ": ", error.message()));
-    const bool constant = path.extension() == ".sst";
-    if (const auto known = checksums.find(path.filename()); constant && known != checksums.end()) {
-      file.set_checksum(known->second);
-      return file;
+  // After a background error RocksDB refuses to write until it is told to resume, which writes out the buffers it could not before.
+  template <typename Body>
+  rocksdb::Status Try(const Body& body) {
+    for (int attempt = 0;; ++attempt) {
+      rocksdb::Status status = rocksdb::Status::OK();
+      if (listener->stopped.exchange(false)) status = Resume();
+      if (!status.ok()) {
+        listener->stopped.store(true);
+        return status;
+      }
+      status = body();
+      if (status.ok() || attempt > 0 || !listener->stopped.load()) return status;
     }
-    TESSERA_ASSIGN_OR_RETURN(const std::string checksum, ChecksumOfFile(path));
-    if (constant) checksums[path.filename()] = checksum;
-    file.set_checksum(checksum);
-    return file;
   }
+
+  // Not tried before all buffers fit the disk: a flush that fails while RocksDB resumes may be waited for without end.
+  rocksdb::Status Resume() {
+    std::error_code error;
+    const uint64_t room = fs::space(folder, error).available;
+    if (!error && room < cache->GetCapacity() / 2 + kRoomToResumeBytes) return rocksdb::Status::NoSpace("too little room to go on");
+    return db->Resume();
+  }
+
+  std::string folder;
+  std::shared_ptr<rocksdb::Cache> cache;
+  std::shared_ptr<StopListener> listener = std::make_shared<StopListener>();
+  std::unique_ptr<rocksdb::DB> db;
+  Batch pending;  // of Put
+
+  Mutex mutex;
+  std::map<std::string, std::string> checksums ABSL_GUARDED_BY(mutex);  // of the table files of the last checkpoint
 };
 
 StateDb::StateDb(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 StateDb::~StateDb() = default;
 
-absl::StatusOr<std::unique_ptr<StateDb>> StateDb::Create(const std::string& folder) {
+absl::StatusOr<std::unique_ptr<StateDb>> StateDb::OpenWritable(const std::string& folder, const StateDbOptions& options, bool create) {
+  auto impl = std::make_unique<Impl>();
+  impl->folder = folder;
+  impl->cache = MakeCache(options.memory_bytes);
+  rocksdb::Options opened = MakeDbOptions(options.memory_bytes, impl->cache);
+  opened.listeners.push_back(impl->listener);
+  opened.create_if_missing = create;
+  if (create) {
+    TESSERA_RETURN_IF_ERROR(StatusOf(Empty(folder, opened), absl::StrCat("cannot empty ", folder, ", where this server keeps its state")));
+  }
+  rocksdb::DB* db = nullptr;
+  TESSERA_RETURN_IF_ERROR(
+      StatusOf(rocksdb::DB::Open(opened, folder, &db), absl::StrCat("cannot open ", folder, ", where this server keeps its state")));
+  impl->db.reset(db);
+  {
+    const MutexLock lock(&impl->listener->mutex);
+    impl->listener->flushed = std::max<uint64_t>(impl->listener->flushed, db->GetLatestSequenceNumber());
+  }
+  return std::unique_ptr<StateDb>(new StateDb(std::move(impl)));
+}
+
+absl::StatusOr<std::unique_ptr<StateDb>> StateDb::Create(const std::string& folder, const StateDbOptions& options) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::InternalError(absl::StrCat("cannot create ", folder, ": ", error.message()));
-  rocksdb::Options options = MakeOptions();
-  options.create_if_missing = true;
-  // DestroyDB takes the folder's lock, so the state of a server that still runs stays.
-  TESSERA_RETURN_IF_ERROR(
-      StatusOf(rocksdb::DestroyDB(folder, options), absl::StrCat("cannot empty ", folder, ", where this server keeps its state")));
-  rocksdb::DB* db = nullptr;
-  TESSERA_RETURN_IF_ERROR(
-      StatusOf(rocksdb::DB::Open(options, folder, &db), absl::StrCat("cannot open ", folder, ", where this server keeps its state")));
+  return OpenWritable(folder, options, true);
+}
+
+absl::StatusOr<std::unique_ptr<StateDb>> StateDb::Open(const std::string& folder, const StateDbOptions& options) {
+  std::error_code error;
+  if (!fs::exists(fs::path(folder) / "CURRENT", error)) {
+    return absl::NotFoundError(absl::StrCat(folder, " holds no state of a server: ", ContentsOf(folder)));
+  }
+  return OpenWritable(folder, options, false);
+}
+
+absl::StatusOr<std::unique_ptr<StateDb>> StateDb::OpenForReading(const std::string& folder) {
+  std::error_code error;
+  if (!fs::exists(fs::path(folder) / "CURRENT", error)) {
+    return absl::NotFoundError(absl::StrCat(folder, " is no saved shard: ", ContentsOf(folder)));
+  }
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
+  impl->cache = MakeCache(StateDbOptions().memory_bytes);
+  rocksdb::DB* db = nullptr;
+  TESSERA_RETURN_IF_ERROR(StatusOf(rocksdb::DB::OpenForReadOnly(MakeDbOptions(StateDbOptions().memory_bytes, impl->cache), folder, &db),
+                                   absl::StrCat("cannot read the saved shard ", folder, " (", ContentsOf(folder), ")")));
   impl->db.reset(db);
   return std::unique_ptr<StateDb>(new StateDb(std::move(impl)));
 }
 
+absl::Status StateDb::Write(Batch* batch) {
+  FaultPoint("db.write");
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  return StatusOf(impl_->Try([&] { return impl_->db->Write(options, &batch->impl_->batch); }),
+                  absl::StrCat("cannot write to ", impl_->folder));
+}
+
 absl::Status StateDb::Put(absl::string_view key, absl::string_view value) {
-  const rocksdb::Status status = impl_->batch.Put(rocksdb::Slice(key.data(), key.size()), rocksdb::Slice(value.data(), value.size()));
-  TESSERA_RETURN_IF_ERROR(StatusOf(status, absl::StrCat("cannot write to ", impl_->folder)));
-  return impl_->batch.GetDataSize() < kBatchBytes ? absl::OkStatus() : impl_->Flush();
+  impl_->pending.Put(key, value);
+  return impl_->pending.bytes() < kBatchBytes ? absl::OkStatus() : WritePending();
+}
+
+absl::Status StateDb::WritePending() {
+  TESSERA_RETURN_IF_ERROR(Write(&impl_->pending));
+  impl_->pending.Clear();
+  return absl::OkStatus();
+}
+
+absl::Status StateDb::Flush() {
+  rocksdb::FlushOptions options;
+  options.allow_write_stall = true;  // else it would wait for a compaction first
+  // After it has resumed, RocksDB 7.8 may say that it has flushed while that still goes on: what its files hold is asked instead.
+  const uint64_t written = impl_->db->GetLatestSequenceNumber();
+  TESSERA_RETURN_IF_ERROR(
+      StatusOf(impl_->Try([&] { return impl_->db->Flush(options); }), absl::StrCat("cannot write to ", impl_->folder)));
+  if (impl_->listener->WaitFlushed(written)) return absl::OkStatus();
+  if (impl_->listener->stopped.load()) {
+    TESSERA_RETURN_IF_ERROR(
+        StatusOf(impl_->Try([&] { return impl_->db->Flush(options); }), absl::StrCat("cannot write to ", impl_->folder)));
+  }
+  if (impl_->listener->WaitFlushed(written)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("cannot write to ", impl_->folder, ": not flushed within ", kFlushSeconds, " s"));
 }
 
 absl::StatusOr<std::vector<SavedFile>> StateDb::Checkpoint(const std::string& directory) {
-  TESSERA_RETURN_IF_ERROR(impl_->Flush());
-  TESSERA_RETURN_IF_ERROR(StatusOf(impl_->db->Flush(rocksdb::FlushOptions()), absl::StrCat("cannot write to ", impl_->folder)));
+  TESSERA_RETURN_IF_ERROR(WritePending());
+  TESSERA_RETURN_IF_ERROR(Flush());
+  const MutexLock lock(&impl_->mutex);
   TESSERA_RETURN_IF_ERROR(ClearShardFolder(directory));
   rocksdb::Checkpoint* checkpoint = nullptr;
   TESSERA_RETURN_IF_ERROR(StatusOf(rocksdb::Checkpoint::Create(impl_->db.get(), &checkpoint), absl::StrCat("cannot save ", impl_->folder)));
   const std::unique_ptr<rocksdb::Checkpoint> owner(checkpoint);
   TESSERA_RETURN_IF_ERROR(StatusOf(checkpoint->CreateCheckpoint(directory), absl::StrCat("cannot save into ", directory)));
-
-  std::vector<SavedFile> files;
-  const std::string parent = fs::path(directory).filename();
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    TESSERA_ASSIGN_OR_RETURN(files.emplace_back(), impl_->Describe(it->path(), absl::StrCat(parent, "/", it->path().filename().string())));
-  }
-  if (error) return absl::InternalError(absl::StrCat("cannot list ", directory, ": ", error.message()));
-  std::sort(files.begin(), files.end(), [](const SavedFile& a, const SavedFile& b) { return a.name() < b.name(); });
-  return files;
+  return DescribeShardFolder(directory, &impl_->checksums);
 }
 
-class SavedState::Impl {
- public:
-  std::string folder;
-  std::unique_ptr<rocksdb::DB> db;
-};
-
-SavedState::SavedState(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-SavedState::~SavedState() = default;
-
-absl::StatusOr<std::unique_ptr<SavedState>> SavedState::Open(const std::string& folder) {
-  std::error_code error;
-  if (!fs::exists(fs::path(folder) / "CURRENT", error)) {
-    return absl::NotFoundError(absl::StrCat(folder, " is no saved shard: ", ContentsOf(folder)));
-  }
-  rocksdb::DB* db = nullptr;
-  TESSERA_RETURN_IF_ERROR(StatusOf(rocksdb::DB::OpenForReadOnly(MakeOptions(), folder, &db),
-                                   absl::StrCat("cannot read the saved shard ", folder, " (", ContentsOf(folder), ")")));
-  auto impl = std::make_unique<Impl>();
-  impl->folder = folder;
-  impl->db.reset(db);
-  return std::unique_ptr<SavedState>(new SavedState(std::move(impl)));
-}
-
-absl::StatusOr<std::string> SavedState::Get(absl::string_view key) const {
+absl::StatusOr<std::string> StateDb::Get(absl::string_view key) const {
   std::string value;
-  TESSERA_RETURN_IF_ERROR(StatusOf(impl_->db->Get(rocksdb::ReadOptions(), rocksdb::Slice(key.data(), key.size()), &value),
-                                   absl::StrCat("cannot read the saved shard ", impl_->folder)));
+  TESSERA_RETURN_IF_ERROR(
+      StatusOf(impl_->db->Get(rocksdb::ReadOptions(), SliceOf(key), &value), absl::StrCat("cannot read ", impl_->folder)));
   return value;
 }
 
-absl::Status SavedState::ForEach(absl::string_view begin, absl::string_view end,
-                                 absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> body) const {
-  const rocksdb::Slice bound(end.data(), end.size());
+absl::Status StateDb::MultiGet(const char* keys, size_t key_bytes, size_t count,
+                               absl::FunctionRef<absl::Status(size_t, absl::string_view)> found) const {
+  std::array<rocksdb::Slice, kKeysAtATime> slices;
+  std::array<rocksdb::PinnableSlice, kKeysAtATime> values;
+  std::array<rocksdb::Status, kKeysAtATime> statuses;
+  for (size_t begin = 0; begin < count; begin += kKeysAtATime) {
+    const size_t size = std::min(kKeysAtATime, count - begin);
+    for (size_t i = 0; i < size; ++i) slices[i] = rocksdb::Slice(keys + (begin + i) * key_bytes, key_bytes);
+    impl_->db->MultiGet(rocksdb::ReadOptions(), impl_->db->DefaultColumnFamily(), size, slices.data(), values.data(), statuses.data(),
+                        /*sorted_input=*/true);
+    for (size_t i = 0; i < size; ++i) {
+      if (statuses[i].IsNotFound()) continue;
+      if (!statuses[i].ok()) return StatusOf(statuses[i], absl::StrCat("cannot read ", impl_->folder));
+      TESSERA_RETURN_IF_ERROR(found(begin + i, ViewOf(values[i])));
+      values[i].Reset();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StateDb::ForEach(absl::string_view begin, absl::string_view end,
+                              absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> body) const {
+  const rocksdb::Slice bound = SliceOf(end);
   rocksdb::ReadOptions options;
   options.iterate_upper_bound = &bound;
   // No readahead_size: it would be read for every small partition. What is read on end is read ahead by itself, further and further.
   options.fill_cache = false;
   const std::unique_ptr<rocksdb::Iterator> it(impl_->db->NewIterator(options));
-  for (it->Seek(rocksdb::Slice(begin.data(), begin.size())); it->Valid(); it->Next()) {
-    TESSERA_RETURN_IF_ERROR(
-        body(absl::string_view(it->key().data(), it->key().size()), absl::string_view(it->value().data(), it->value().size())));
-  }
-  return StatusOf(it->status(), absl::StrCat("cannot read the saved shard ", impl_->folder));
+  for (it->Seek(SliceOf(begin)); it->Valid(); it->Next()) TESSERA_RETURN_IF_ERROR(body(ViewOf(it->key()), ViewOf(it->value())));
+  return StatusOf(it->status(), absl::StrCat("cannot read ", impl_->folder));
 }
+
+uint64_t StateDb::disk_bytes() const {
+  uint64_t bytes = 0;
+  impl_->db->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &bytes);
+  return bytes;
+}
+
+uint64_t StateDb::memory_bytes() const { return impl_->cache->GetUsage(); }
 
 }  // namespace tessera

@@ -109,10 +109,10 @@ TEST(DenseStoreTest, SavedChunksComeBackWithTheirState) {
   const std::vector<float> gradient(40004, 0.5f);
   store->Apply(0, {{gradient}}, Rule(0.01, 1));
   auto db = StateDb::Create(folder / "db").value();
-  ASSERT_TRUE(store->WriteBack(db.get()).ok());
+  ASSERT_TRUE(store->WriteBack(db.get(), [](uint64_t) { return absl::OkStatus(); }).ok());
   ASSERT_TRUE(db->Checkpoint(folder / "saved").ok());
 
-  const auto saved = SavedState::Open(folder / "saved").value();
+  const auto saved = StateDb::OpenForReading(folder / "saved").value();
   const auto restored = Make(variables, &pool);
   EXPECT_EQ(restored->CheckAllLoaded().code(), absl::StatusCode::kDataLoss);
   std::vector<float> floats;

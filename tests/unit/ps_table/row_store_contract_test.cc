@@ -16,21 +16,40 @@ namespace {
 
 using ::testing::Each;
 
+// A store and what it needs below.
 struct Implementation {
   std::string name;
-  std::function<std::unique_ptr<RowStore>(std::shared_ptr<const RowLayout>, ThreadPool*)> make;
+  bool on_disk;
+  uint64_t memory_bytes;  // 0: no budget
+  bool eager;             // everything is written back after every update, so that rows leave memory at once
   int threads;
 };
 
-std::unique_ptr<RowStore> MakeMemoryStore(std::shared_ptr<const RowLayout> layout, ThreadPool* pool) {
-  return std::make_unique<MemoryRowStore>(std::move(layout), pool);
-}
+class TestStore : public TieredRowStore {
+ public:
+  TestStore(std::shared_ptr<const RowLayout> layout, ThreadPool* pool, std::unique_ptr<StateDb> db, const TieredOptions& options, bool eager)
+      : TieredRowStore(std::move(layout), pool, db.get(), options), eager_(eager), db_(std::move(db)) {}
+  absl::Status Apply(const PreparedUpdate& update, const UpdateRule& rule) override {
+    if (absl::Status status = TieredRowStore::Apply(update, rule); !status.ok() || !eager_) return status;
+    return WriteAll(*this);
+  }
+
+ private:
+  const bool eager_;
+  const std::unique_ptr<StateDb> db_;
+};
 
 class RowStoreContract : public ::testing::TestWithParam<Implementation> {
  protected:
   std::unique_ptr<RowStore> Make(uint32_t embedding_dim, const Optimizer& optimizer) {
-    return GetParam().make(MakeLayout(embedding_dim, optimizer), &pool_);
+    std::unique_ptr<StateDb> db;
+    if (GetParam().on_disk) db = StateDb::Create(folder_ / absl::StrCat("db", made_++)).value();
+    TieredOptions options;
+    options.memory_bytes_max = GetParam().memory_bytes;
+    return std::make_unique<TestStore>(MakeLayout(embedding_dim, optimizer), &pool_, std::move(db), options, GetParam().eager);
   }
+  TestFolder folder_{"row_store_contract"};
+  int made_ = 0;
   ThreadPool pool_{GetParam().threads};
 };
 
@@ -66,7 +85,7 @@ TEST_P(RowStoreContract, AnUpdateChangesTheRowsItNamesAndNoOther) {
   const auto store = Make(1, Sgd());
   const TestGradients gradients({1, 2}, {10, 20, 30, 40});
   const std::vector<float> before = ReadRows(*store, {1, 2, 3});
-  ASSERT_TRUE(store->Apply({{gradients.View()}}, Rule(0.5, 1, 10)).ok());
+  ASSERT_TRUE(store->Update({{gradients.View()}}, Rule(0.5, 1, 10)).ok());
   const std::vector<float> after = ReadRows(*store, {1, 2, 3});
   for (size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(after[i], before[i] - 0.5f * gradients.sums[i] / 10);
   EXPECT_EQ(after[4], before[4]);
@@ -79,14 +98,14 @@ TEST_P(RowStoreContract, AnIdWithSeveralGradientsGetsOneUpdateWithTheirSum) {
   const auto store = Make(1, Adagrad());
   const auto once = Make(1, Adagrad());
   const TestGradients first({8, 9}, {1, 2, 3, 4}), second({9, 10}, {0.5f, 0.25f, 7, 8});
-  ASSERT_TRUE(store->Apply({first.View(), second.View()}, Rule(0.1, 1)).ok());
+  ASSERT_TRUE(store->Update({first.View(), second.View()}, Rule(0.1, 1)).ok());
   const TestGradients sum({8, 9, 10}, {1, 2, 3.5f, 4.25f, 7, 8});
-  ASSERT_TRUE(once->Apply({{sum.View()}}, Rule(0.1, 1)).ok());
+  ASSERT_TRUE(once->Update({{sum.View()}}, Rule(0.1, 1)).ok());
   EXPECT_EQ(ReadRows(*store, {8, 9, 10}), ReadRows(*once, {8, 9, 10}));
   // The same within one source.
   const auto twice = Make(1, Adagrad());
   const TestGradients repeated({9, 8, 9, 10}, {3, 4, 1, 2, 0.5f, 0.25f, 7, 8});
-  ASSERT_TRUE(twice->Apply({{repeated.View()}}, Rule(0.1, 1)).ok());
+  ASSERT_TRUE(twice->Update({{repeated.View()}}, Rule(0.1, 1)).ok());
   EXPECT_EQ(ReadRows(*twice, {8, 9, 10}), ReadRows(*once, {8, 9, 10}));
 }
 
@@ -98,7 +117,7 @@ TEST_P(RowStoreContract, SumsFollowTheOrderOfTheSources) {
   for (float term : terms) sources.emplace_back(std::vector<uint64_t>{5}, std::vector<float>{term, term});
   std::vector<RowGradients> views;
   for (const TestGradients& source : sources) views.push_back(source.View());
-  ASSERT_TRUE(store->Apply(views, Rule(1, 1)).ok());
+  ASSERT_TRUE(store->Update(views, Rule(1, 1)).ok());
   float sum = 0;
   for (float term : terms) sum += term;
   EXPECT_EQ(ReadRows(*store, {5})[0], -sum);
@@ -110,7 +129,7 @@ TEST_P(RowStoreContract, AnyOrderOfIdsGivesTheSameBits) {
   for (size_t i = 0; i < sums.size(); ++i) sums[i] = std::sin(static_cast<float>(i));
   const auto store = Make(3, Adam());
   const TestGradients as_made(ids, sums);
-  ASSERT_TRUE(store->Apply({{as_made.View()}}, Rule(0.01, 1, 3)).ok());
+  ASSERT_TRUE(store->Update({{as_made.View()}}, Rule(0.01, 1, 3)).ok());
 
   std::vector<size_t> order(ids.size());
   std::iota(order.begin(), order.end(), 0);
@@ -123,7 +142,7 @@ TEST_P(RowStoreContract, AnyOrderOfIdsGivesTheSameBits) {
   }
   const auto other = Make(3, Adam());
   const TestGradients sorted(sorted_ids, sorted_sums);
-  ASSERT_TRUE(other->Apply({{sorted.View()}}, Rule(0.01, 1, 3)).ok());
+  ASSERT_TRUE(other->Update({{sorted.View()}}, Rule(0.01, 1, 3)).ok());
   EXPECT_EQ(ReadRows(*store, ids), ReadRows(*other, ids));
   const std::vector<float> in_order = ReadRows(*store, sorted_ids), as_given = ReadRows(*store, ids);
   for (size_t i = 0; i < order.size(); ++i) ASSERT_EQ(in_order[i * 4 + 1], as_given[order[i] * 4 + 1]);
@@ -138,7 +157,7 @@ TEST_P(RowStoreContract, EveryIdMayBeUsed) {
   std::iota(sums.begin(), sums.end(), 1.0f);
   const TestGradients gradients(ids, sums);
   const std::vector<float> before = ReadRows(*store, ids);
-  ASSERT_TRUE(store->Apply({{gradients.View()}}, Rule(1, 1)).ok());
+  ASSERT_TRUE(store->Update({{gradients.View()}}, Rule(1, 1)).ok());
   const std::vector<float> after = ReadRows(*store, ids);
   for (size_t i = 0; i < sums.size(); ++i) EXPECT_FLOAT_EQ(after[i], before[i] - sums[i]);
   const PartitionCounts counts = store->CountRows();
@@ -148,9 +167,9 @@ TEST_P(RowStoreContract, EveryIdMayBeUsed) {
 TEST_P(RowStoreContract, EmptyBatchesAreNothing) {
   const auto store = Make(2, Sgd());
   EXPECT_TRUE(ReadRows(*store, {}).empty());
-  EXPECT_TRUE(store->Apply({}, Rule(1, 1)).ok());
+  EXPECT_TRUE(store->Update({}, Rule(1, 1)).ok());
   const TestGradients none({}, {});
-  EXPECT_TRUE(store->Apply({{none.View()}}, Rule(1, 1)).ok());
+  EXPECT_TRUE(store->Update({{none.View()}}, Rule(1, 1)).ok());
 }
 
 TEST_P(RowStoreContract, RowsOfAnySizeTrain) {
@@ -160,7 +179,7 @@ TEST_P(RowStoreContract, RowsOfAnySizeTrain) {
       const std::vector<uint64_t> ids = ManyIds(1500, dim);
       const std::vector<float> before = ReadRows(*store, ids);
       const TestGradients gradients(ids, std::vector<float>(ids.size() * (dim + 1), 0.5f));
-      for (uint64_t step = 1; step <= 3; ++step) ASSERT_TRUE(store->Apply({{gradients.View()}}, Rule(0.125, step)).ok());
+      for (uint64_t step = 1; step <= 3; ++step) ASSERT_TRUE(store->Update({{gradients.View()}}, Rule(0.125, step)).ok());
       const std::vector<float> after = ReadRows(*store, ids);
       for (size_t i = 0; i < after.size(); ++i) ASSERT_LT(after[i], before[i] - 0.1f) << "dim " << dim;
     }
@@ -182,8 +201,12 @@ TEST_P(RowStoreContract, ALoadedRowReadsAsItWasAndIsLoadedOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, RowStoreContract,
-                         ::testing::Values(Implementation{"Memory", MakeMemoryStore, 1},
-                                           Implementation{"MemoryOnThreeThreads", MakeMemoryStore, 3}),
+                         ::testing::Values(Implementation{"Memory", false, 0, false, 1},
+                                           Implementation{"MemoryOnThreeThreads", false, 0, false, 3},
+                                           Implementation{"Tiered", true, 64u << 20, true, 1},
+                                           // Two rows of a partition fit.
+                                           Implementation{"TieredAndFull", true, 128u << 10, true, 3},
+                                           Implementation{"TieredFullOfDirtyRows", true, 128u << 10, false, 1}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -1,65 +1,127 @@
-// Random batches against a plain map with plain loops: values, rows and what a save holds must agree.
+// Random batches against a plain map with plain loops: values, headers, admission, eviction, accounting and what is on disk must agree,
+// whatever is in memory. Each run is of at least 10^6 operations on rows; seeds are printed.
 #include <cmath>
+#include <map>
 #include <unordered_map>
 
 #include <gtest/gtest.h>
 
-#include "ps/table/saved_shards.h"
+#include "ps/table/shard_format.h"
 #include "tests/unit/ps_table/table_fixture.h"
 
 namespace tessera {
 namespace {
 
+constexpr uint64_t kOperations = 1000000;
+
 struct ModelRow {
   std::vector<float> floats;
-  uint64_t last_step = 0;
+  RowHeader header;
 };
 
 // The same arithmetic, one id after the other.
 class ModelStore {
  public:
-  explicit ModelStore(std::shared_ptr<const RowLayout> layout) : layout_(std::move(layout)) {}
+  ModelStore(std::shared_ptr<const RowLayout> layout, const TieredOptions& options) : layout_(std::move(layout)), options_(options) {
+    for (uint32_t p = 0; p < kPartitions; ++p) sightings_.emplace_back(Sightings(options.sighting_bytes));
+  }
 
   void Apply(const std::vector<TestGradients>& sources, const UpdateRule& rule) {
     const size_t dim = layout_->dim();
-    std::unordered_map<uint64_t, std::vector<float>> sums;
+    std::map<uint64_t, std::vector<float>> sums;
+    std::map<uint64_t, uint64_t> counts;  // with a gradient or without
+    std::map<uint64_t, uint64_t> shows;   // with one
     for (const TestGradients& source : sources) {
       for (size_t i = 0; i < source.ids.size(); ++i) {
         const float* gradient = &source.sums[i * dim];
         auto [it, fresh] = sums.try_emplace(source.ids[i], gradient, gradient + dim);
         for (size_t k = 0; k < dim && !fresh; ++k) it->second[k] += gradient[k];
+        ++counts[source.ids[i]];
+        ++shows[source.ids[i]];
       }
+      for (size_t i = 0; i < source.sighted_ids.size(); ++i) counts[source.sighted_ids[i]] += source.sighted_counts[i];
+    }
+    std::vector<uint64_t> made;
+    for (const auto& [id, count] : counts) {
+      if (rows.count(id) > 0) continue;
+      ++accounting.inserted;
+      if (options_.admit_at > 1 && sightings_[PartitionOf(id)].Count(id) + count < options_.admit_at) {
+        ++accounting.refused;
+        sums.erase(id);
+      } else {
+        made.push_back(id);
+      }
+    }
+    Evict(counts, made, rule);
+    for (uint64_t id : made) {
+      rows[id].floats.resize(layout_->floats());
+      layout_->InitialFloats(id, rows[id].floats.data());
+      rows[id].header.lsn = rule.lsn;
+      rows[id].header.last_step = rule.step;
+      rows[id].header.period = rule.period;
     }
     const RowLayout::Update update(*layout_, rule);
     for (const auto& [id, sum] : sums) {
-      auto [it, fresh] = rows.try_emplace(id);
-      if (fresh) {
-        it->second.floats.resize(layout_->floats());
-        layout_->InitialFloats(id, it->second.floats.data());
-      }
-      update.Apply(sum.data(), it->second.floats.data());
-      it->second.last_step = rule.step;
+      ModelRow& row = rows.at(id);
+      update.Apply(sum.data(), row.floats.data());
+      row.header.lsn = rule.lsn;
+      row.header.last_step = rule.step;
+      row.header.period = rule.period;
+      row.header.show += static_cast<float>(shows[id]);
     }
+    for (const auto& [id, count] : counts) sightings_[PartitionOf(id)].Add(id, static_cast<uint32_t>(count));
+    period_ = std::max(period_, rule.period);
   }
 
-  std::vector<float> Read(const std::vector<uint64_t>& ids, UnknownRow unknown) const {
+  std::vector<float> Read(const std::vector<uint64_t>& ids, UnknownRow unknown, std::vector<uint8_t>* absent) const {
     std::vector<float> values(ids.size() * layout_->dim());
+    absent->assign(ids.size(), 0);
     for (size_t i = 0; i < ids.size(); ++i) {
       float* out = &values[i * layout_->dim()];
       const auto it = rows.find(ids[i]);
       if (it != rows.end()) {
         std::copy_n(it->second.floats.begin(), layout_->dim(), out);
-      } else if (unknown == UnknownRow::kInitial) {
-        layout_->InitialValue(ids[i], out);
+        continue;
       }
+      if (unknown == UnknownRow::kInitial) layout_->InitialValue(ids[i], out);
+      const bool admitted = options_.admit_at <= 1 || sightings_[PartitionOf(ids[i])].Count(ids[i]) >= options_.admit_at;
+      (*absent)[i] = unknown == UnknownRow::kZeros || !admitted ? 1 : 0;
     }
     return values;
   }
 
   std::unordered_map<uint64_t, ModelRow> rows;
+  RowAccounting accounting;
 
  private:
+  void Evict(const std::map<uint64_t, uint64_t>& touched, const std::vector<uint64_t>& made, const UpdateRule& rule) {
+    if (!options_.eviction.any()) return;
+    std::vector<std::vector<EvictionRow>> free(kPartitions);
+    std::vector<uint64_t> kept(kPartitions);
+    for (uint64_t id : made) ++kept[PartitionOf(id)];
+    for (const auto& [id, row] : rows) {
+      if (touched.count(id) > 0) {
+        ++kept[PartitionOf(id)];
+        continue;
+      }
+      double norm = 0;
+      for (uint32_t k = 0; k < layout_->dim(); ++k) norm += static_cast<double>(row.floats[k]) * static_cast<double>(row.floats[k]);
+      free[PartitionOf(id)].push_back({id, row.header.last_step, row.header.period, static_cast<float>(std::sqrt(norm))});
+    }
+    const EvictionMoment moment = {rule.step, rule.period, rule.period > period_};
+    for (uint32_t p = 0; p < kPartitions; ++p) {
+      if (!IsEvictionDue(options_.eviction, moment, p, kept[p] + free[p].size())) continue;
+      for (uint64_t id : SelectEvicted(options_.eviction, moment, kept[p], free[p])) {
+        rows.erase(id);
+        ++accounting.evicted;
+      }
+    }
+  }
+
   const std::shared_ptr<const RowLayout> layout_;
+  const TieredOptions options_;
+  std::vector<Sightings> sightings_;
+  uint32_t period_ = 0;
 };
 
 class RandomBatches {
@@ -75,7 +137,7 @@ class RandomBatches {
     }
     return ids;
   }
-  std::vector<float> Gradients(size_t count) {
+  std::vector<float> Values(size_t count) {
     std::vector<float> values(count);
     for (float& value : values) value = random_.Below(8) == 0 ? 0.0f : UniformFloat(random_.Next()) - 0.5f;
     return values;
@@ -86,61 +148,151 @@ class RandomBatches {
   RandomSequence random_;
 };
 
-class RowStoreModel : public ::testing::TestWithParam<uint64_t> {};
+// Everything the seed decides.
+struct Setting {
+  std::shared_ptr<const RowLayout> layout;
+  TieredOptions options;
+  bool on_disk = false;
+};
 
-TEST_P(RowStoreModel, AgreesWithAPlainMap) {
-  SCOPED_TRACE(absl::StrCat("seed ", GetParam()));
-  RandomBatches random(GetParam());
-  const uint32_t dims[] = {1, 3, 16, 129};
+Setting MakeSetting(uint64_t seed, RandomBatches* random) {
+  const uint32_t dims[] = {1, 3, 17, 129};
   const Optimizer optimizers[] = {Sgd(), Adagrad(), Adam()};
-  const auto layout = MakeLayout(dims[random.Below(4)], optimizers[random.Below(3)]);
-  ThreadPool pool(1 + static_cast<int>(random.Below(3)));
-  MemoryRowStore store(layout, &pool);
-  ModelStore model(layout);
-  TestFolder folder(absl::StrCat("row_store_model_", GetParam()));
-  auto db = StateDb::Create(folder / "db").value();
-  for (uint64_t step = 1; step <= 25; ++step) {
+  Setting setting;
+  setting.layout = MakeLayout(dims[seed % 4], optimizers[random->Below(3)]);
+  setting.on_disk = seed % 4 != 0;
+  // From room for a few rows of a partition to room for most.
+  setting.options.memory_bytes_max = (uint64_t{1} << (18 + random->Below(4))) * (seed % 4 == 3 ? 8 : 1);
+  setting.options.sighting_bytes = 1024;
+  if (random->Below(2) == 0) setting.options.admit_at = static_cast<uint32_t>(2 + random->Below(3));
+  if (random->Below(3) == 0) setting.options.eviction.unused_steps = 5 + random->Below(30);
+  if (random->Below(3) == 0) setting.options.eviction.unused_periods = 1 + static_cast<uint32_t>(random->Below(2));
+  if (random->Below(3) == 0) setting.options.eviction.partition_rows = 16 + random->Below(40);
+  if (random->Below(4) == 0) setting.options.eviction.norm = 0.05f;
+  return setting;
+}
+
+class RowStoreModel : public ::testing::TestWithParam<uint64_t> {
+ protected:
+  void Open(bool existing) {
+    store_.reset();
+    db_.reset();
+    if (setting_.on_disk) db_ = existing ? StateDb::Open(folder_ / "db").value() : StateDb::Create(folder_ / "db").value();
+    store_ = std::make_unique<TieredRowStore>(setting_.layout, &pool_, db_.get(), setting_.options);
+  }
+
+  void Step(uint64_t step) {
     std::vector<TestGradients> sources;
-    for (uint64_t i = random.Below(4); i > 0; --i) {
-      std::vector<uint64_t> ids = random.Ids(random.Below(2) == 0 ? 60 : 2500);
-      std::vector<float> sums = random.Gradients(ids.size() * layout->dim());
+    for (uint64_t i = random_.Below(4); i > 0; --i) {
+      std::vector<uint64_t> ids = random_.Ids(random_.Below(2) == 0 ? 60 : 2500);
+      std::vector<float> sums = random_.Values(ids.size() * setting_.layout->dim());
+      operations_ += ids.size();
       sources.emplace_back(std::move(ids), std::move(sums));
+      if (random_.Below(2) == 0) sources.back().SetSighted(random_.Ids(200));
     }
     std::vector<RowGradients> views;
     for (const TestGradients& source : sources) views.push_back(source.View());
-    const UpdateRule rule = Rule(0.05, step, 1.0 + static_cast<double>(random.Below(5)));
-    ASSERT_TRUE(store.Apply(views, rule).ok());
-    model.Apply(sources, rule);
-    const std::vector<uint64_t> ids = random.Ids(3000);
-    const UnknownRow unknown = random.Below(2) == 0 ? UnknownRow::kInitial : UnknownRow::kZeros;
-    ASSERT_EQ(ReadRows(store, ids, unknown), model.Read(ids, unknown)) << "step " << step;
-    if (random.Below(5) == 0) {
-      ASSERT_TRUE(store.WriteBack(db.get()).ok());
+    UpdateRule rule = Rule(0.05, step, 1.0 + static_cast<double>(random_.Below(5)));
+    rule.period = static_cast<uint32_t>(step / 12);
+    const absl::Status status = store_->Update(views, rule);
+    ASSERT_TRUE(status.ok()) << status;
+    model_.Apply(sources, rule);
+  }
+
+  void Compare() {
+    const std::vector<uint64_t> ids = random_.Ids(6000);
+    operations_ += ids.size();
+    const UnknownRow unknown = random_.Below(2) == 0 ? UnknownRow::kInitial : UnknownRow::kZeros;
+    std::vector<float> values(ids.size() * setting_.layout->dim(), -1.0f);
+    std::vector<uint8_t> absent, model_absent;
+    ASSERT_TRUE(store_->Read(PartitionedIds(ids), ids, unknown, values.data(), &absent).ok());
+    const std::vector<float> wanted = model_.Read(ids, unknown, &model_absent);
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(values[i], wanted[i]) << "id " << ids[i / setting_.layout->dim()] << ", value " << i % setting_.layout->dim() << ", row "
+                                      << model_.rows.count(ids[i / setting_.layout->dim()]);
+    }
+    ASSERT_EQ(absent, model_absent);
+  }
+
+  void CompareAll() {
+    uint64_t rows = 0;
+    for (uint64_t count : store_->CountRows()) rows += count;
+    ASSERT_EQ(rows, model_.rows.size());
+    for (const auto& [id, wanted] : model_.rows) {
+      const FoundRow row = store_->Get(id).value();
+      ASSERT_TRUE(row.found) << id;
+      ASSERT_EQ(row.floats, wanted.floats) << id;
+      ASSERT_EQ(row.header.lsn, wanted.header.lsn) << id;
+      ASSERT_EQ(row.header.last_step, wanted.header.last_step) << id;
+      ASSERT_EQ(row.header.period, wanted.header.period) << id;
+      ASSERT_EQ(row.header.show, wanted.header.show) << id;
+    }
+    const RowAccounting accounting = store_->accounting();
+    EXPECT_EQ(accounting.inserted, rows + accounting.evicted + accounting.refused);
+    EXPECT_EQ(accounting.evicted, model_.accounting.evicted);
+    EXPECT_EQ(accounting.refused, model_.accounting.refused);
+  }
+
+  // All is written, the process ends, another one begins.
+  void Restart(uint64_t step) {
+    ASSERT_TRUE(WriteAll(*store_).ok());
+    ASSERT_EQ(store_->OldestDirty(), RowStore::kNothingDirty);
+    ASSERT_TRUE(db_->Flush().ok());
+    const RowAccounting accounting = store_->accounting();
+    const std::string sightings = store_->SightingBytes();
+    const uint32_t period = store_->period();
+    uint64_t digest = 0;
+    for (const auto& [id, row] : model_.rows) digest += ContentHash(RowKey(id), row.floats);
+    ASSERT_EQ(store_->ContentDigest(), digest);
+    Open(/*existing=*/true);
+    ASSERT_TRUE(store_->Recover().ok());
+    ASSERT_EQ(store_->ContentDigest(), digest);
+    store_->SetAccounting(accounting, step);
+    store_->SetPeriod(period);
+    for (uint32_t p = 0; p < kPartitions && !sightings.empty(); ++p) {
+      const size_t bytes = setting_.options.sighting_bytes;
+      ASSERT_TRUE(store_->LoadSightings(p, absl::string_view(sightings).substr(p * bytes, bytes)).ok());
     }
   }
 
-  // Whatever was written when, a save holds exactly the model's rows.
-  ASSERT_TRUE(store.WriteBack(db.get()).ok());
-  ASSERT_TRUE(db->Checkpoint(folder / "saved").ok());
-  const auto saved = SavedState::Open(folder / "saved").value();
-  size_t rows = 0;
-  std::vector<float> floats;
-  const absl::Status status = saved->ForEach(KeyBound(RecordKind::kRow, 0), KeyBound(RecordKind::kRow, kPartitions),
-                                             [&](absl::string_view key, absl::string_view value) {
-                                               SavedRow row;
-                                               if (absl::Status s = DecodeRow(key, value, &floats, &row); !s.ok()) return s;
-                                               const ModelRow& wanted = model.rows.at(row.id);
-                                               EXPECT_EQ(floats, wanted.floats);
-                                               EXPECT_EQ(row.header.last_step, wanted.last_step);
-                                               EXPECT_EQ(row.header.lsn, wanted.last_step);
-                                               ++rows;
-                                               return absl::OkStatus();
-                                             });
-  ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(rows, model.rows.size());
+  RandomBatches random_{GetParam()};
+  const Setting setting_ = MakeSetting(GetParam(), &random_);
+  ThreadPool pool_{1 + static_cast<int>(GetParam() % 3)};
+  ModelStore model_{setting_.layout, setting_.options};
+  TestFolder folder_{absl::StrCat("row_store_model_", GetParam())};
+  std::unique_ptr<StateDb> db_;
+  std::unique_ptr<TieredRowStore> store_;
+  uint64_t operations_ = 0;
+};
+
+TEST_P(RowStoreModel, AgreesWithAPlainMap) {
+  const EvictionRule& rule = setting_.options.eviction;
+  SCOPED_TRACE(absl::StrCat("seed ", GetParam(), ": on disk ", setting_.on_disk, ", memory ", setting_.options.memory_bytes_max,
+                            ", admission at ", setting_.options.admit_at, ", eviction ", rule.unused_steps, " steps ", rule.unused_periods,
+                            " periods ", rule.partition_rows, " rows, norm ", rule.norm));
+  Open(/*existing=*/false);
+  const uint64_t wanted = kOperations / (setting_.layout->dim() > 100 ? 4 : 1);
+  for (uint64_t step = 1; operations_ < wanted; ++step) {
+    SCOPED_TRACE(absl::StrCat("step ", step));
+    ASSERT_NO_FATAL_FAILURE(Step(step));
+    ASSERT_NO_FATAL_FAILURE(Compare());
+    if (random_.Below(3) == 0) {
+      const uint64_t rows = random_.Below(2) == 0 ? 1000 : RowStore::kNothingDirty;
+      ASSERT_TRUE(store_->WriteBack(step - random_.Below(3), rows, [](uint64_t) { return absl::OkStatus(); }).ok());
+    }
+    if (random_.Below(40) == 0) {
+      ASSERT_NO_FATAL_FAILURE(CompareAll());
+    }
+    if (setting_.on_disk && random_.Below(40) == 0) {
+      ASSERT_NO_FATAL_FAILURE(Restart(step));
+    }
+  }
+  ASSERT_NO_FATAL_FAILURE(CompareAll());
+  std::printf("seed %llu: %llu operations, %zu rows\n", static_cast<unsigned long long>(GetParam()),
+              static_cast<unsigned long long>(operations_), model_.rows.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RowStoreModel, ::testing::Range<uint64_t>(1, 9));
+INSTANTIATE_TEST_SUITE_P(Seeds, RowStoreModel, ::testing::Range<uint64_t>(1, 13));
 
 }  // namespace
 }  // namespace tessera

@@ -29,7 +29,8 @@ OpenRequest MakeOpen(uint32_t shard, uint32_t shards, uint32_t embedding_dim) {
 void SaveTrained(uint32_t embedding_dim, uint32_t shards, const std::vector<uint64_t>& ids, const TestFolder& folder) {
   ThreadPool pool(1);
   for (uint32_t s = 0; s < shards; ++s) {
-    MemoryRowStore store(MakeLayout(embedding_dim, Adagrad()), &pool);
+    auto db = StateDb::Create(folder / absl::StrCat("db", s)).value();
+    TieredRowStore store(MakeLayout(embedding_dim, Adagrad()), &pool, db.get(), {});
     std::vector<uint64_t> own;
     for (uint64_t id : ids) {
       if (ShardOf(PartitionOf(id), shards) == s) own.push_back(id);
@@ -37,15 +38,13 @@ void SaveTrained(uint32_t embedding_dim, uint32_t shards, const std::vector<uint
     std::vector<float> sums(own.size() * (embedding_dim + 1));
     for (size_t i = 0; i < own.size(); ++i) sums[i * (embedding_dim + 1)] = static_cast<float>(own[i] % 1000);
     const TestGradients gradients(own, sums);
-    EXPECT_TRUE(store.Apply({{gradients.View()}}, Rule(0.1, 1)).ok());
-    auto db = StateDb::Create(folder / absl::StrCat("db", s)).value();
-    EXPECT_TRUE(store.WriteBack(db.get()).ok());
-    ShardMeta meta;
-    meta.step = 1;
-    meta.lsn = 1;
-    meta.rows = store.CountRows();
-    meta.opened = MakeOpen(s, shards, embedding_dim);
-    EXPECT_TRUE(db->Put(MetaKey(), EncodeMeta(meta)).ok());
+    EXPECT_TRUE(store.Update({{gradients.View()}}, Rule(0.1, 1)).ok());
+    EXPECT_TRUE(WriteAll(store).ok());
+    ShardRecord record;
+    record.set_step(1);
+    record.set_lsn(1);
+    *record.mutable_opened() = MakeOpen(s, shards, embedding_dim);
+    EXPECT_TRUE(db->Put(MetaKey(), EncodeRecord(record)).ok());
     const auto files = db->Checkpoint(folder / absl::StrCat("saved/shard-", s, "-of-", shards));
     EXPECT_TRUE(files.ok()) << files.status();
   }
@@ -65,18 +64,18 @@ TEST_P(SavedShardsDims, RowsComeBackOnAnyNumberOfServers) {
   TestFolder folder(absl::StrCat("saved_shards_", dim));
   SaveTrained(dim, 2, ids, folder);
   ThreadPool pool(2);
-  MemoryRowStore wanted(MakeLayout(dim, Adagrad()), &pool);
+  TieredRowStore wanted(MakeLayout(dim, Adagrad()), &pool, nullptr, {});
   std::vector<float> sums(ids.size() * (dim + 1));
   for (size_t i = 0; i < ids.size(); ++i) sums[i * (dim + 1)] = static_cast<float>(ids[i] % 1000);
   const TestGradients gradients(ids, sums);
-  ASSERT_TRUE(wanted.Apply({{gradients.View()}}, Rule(0.1, 1)).ok());
+  ASSERT_TRUE(wanted.Update({{gradients.View()}}, Rule(0.1, 1)).ok());
 
   const SavedShards saved = SavedShards::Open(folder / "saved").value();
   EXPECT_EQ(saved.step(), 1u);
   for (uint32_t shards : {1u, 2u, 3u}) {
     uint64_t rows = 0;
     for (uint32_t s = 0; s < shards; ++s) {
-      MemoryRowStore store(MakeLayout(dim, Adagrad()), &pool);
+      TieredRowStore store(MakeLayout(dim, Adagrad()), &pool, nullptr, {});
       const uint32_t first = PartitionBegin(s, shards), last = PartitionBegin(s + 1, shards);
       ASSERT_TRUE(saved.ReadRows(first, last, &pool, [&](const SavedRow& row) { return store.Load(row); }).ok());
       std::vector<uint64_t> own;
@@ -100,14 +99,16 @@ class SavedShardsTest : public ::testing::Test {
  protected:
   void Save(uint32_t shards) { SaveTrained(3, shards, SomeIds(500), folder_); }
   // Puts one more record into a saved shard by saving a changed database in its place.
-  void Replace(uint32_t shard, uint32_t shards, const ShardMeta& meta, const std::vector<SavedRow>& rows) {
+  void Replace(uint32_t shard, uint32_t shards, const ShardRecord& record, uint64_t rows_of_42, const std::vector<SavedRow>& rows) {
     auto db = StateDb::Create(folder_ / "forged").value();
     std::string key, value;
     for (const SavedRow& row : rows) {
       ASSERT_TRUE(EncodeRow(row, &key, &value).ok());
       ASSERT_TRUE(db->Put(key, value).ok());
     }
-    ASSERT_TRUE(db->Put(MetaKey(), EncodeMeta(meta)).ok());
+    ASSERT_TRUE(db->Put(MetaKey(), EncodeRecord(record)).ok());
+    const uint32_t p = PartitionOf(42);
+    ASSERT_TRUE(db->Put(KeyBound(RecordKind::kSummary, p), EncodeSummary(p, {rows_of_42, 0, 1})).ok());
     ASSERT_TRUE(db->Checkpoint(folder_ / absl::StrCat("saved/shard-", shard, "-of-", shards)).ok());
   }
   TestFolder folder_{"saved_shards_test"};
@@ -116,15 +117,14 @@ class SavedShardsTest : public ::testing::Test {
 
 TEST_F(SavedShardsTest, MissingRowsAreFound) {
   Save(1);
-  ShardMeta meta;
-  meta.step = 1;
-  meta.opened = MakeOpen(0, 1, 3);
-  meta.rows[PartitionOf(42)] = 2;
+  ShardRecord record;
+  record.set_step(1);
+  *record.mutable_opened() = MakeOpen(0, 1, 3);
   const std::vector<float> floats(8);
   SavedRow row;
   row.id = 42;
   row.floats = floats;
-  Replace(0, 1, meta, {row});
+  Replace(0, 1, record, /*rows_of_42=*/2, {row});
   const SavedShards saved = SavedShards::Open(folder_ / "saved").value();
   const absl::Status status = saved.ReadRows(0, kPartitions, &pool_, [](const SavedRow&) { return absl::OkStatus(); });
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
@@ -133,7 +133,7 @@ TEST_F(SavedShardsTest, MissingRowsAreFound) {
 
 TEST_F(SavedShardsTest, RowsOfAnotherSizeAreRefusedByTheStore) {
   Save(1);
-  MemoryRowStore store(MakeLayout(5, Adagrad()), &pool_);
+  TieredRowStore store(MakeLayout(5, Adagrad()), &pool_, nullptr, {});
   const SavedShards saved = SavedShards::Open(folder_ / "saved").value();
   const absl::Status status = saved.ReadRows(0, kPartitions, &pool_, [&](const SavedRow& row) { return store.Load(row); });
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

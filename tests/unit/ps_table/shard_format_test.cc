@@ -112,25 +112,37 @@ TEST(ShardFormatTest, AChunkComesBackAsItWas) {
   EXPECT_THAT(std::string(DecodeChunk(key, value, &back_floats, &back).message()), HasSubstr("chunk 1 of variable 2: checksum"));
 }
 
-TEST(ShardFormatTest, AMetaComesBackAndAnotherVersionIsRefused) {
-  ShardMeta meta;
-  meta.step = 3;
-  meta.lsn = 9;
-  meta.rows[255] = 12;
-  meta.opened.mutable_peer()->set_job("j");
-  std::string value = EncodeMeta(meta);
-  ShardMeta back;
-  ASSERT_TRUE(DecodeMeta(value, &back).ok());
-  EXPECT_EQ(back.step, 3u);
-  EXPECT_EQ(back.lsn, 9u);
-  EXPECT_EQ(back.rows[255], 12u);
-  EXPECT_EQ(back.opened.peer().job(), "j");
+TEST(ShardFormatTest, ARecordComesBackAndAnotherVersionIsRefused) {
+  ShardRecord record;
+  record.set_step(3);
+  record.set_lsn(9);
+  record.mutable_opened()->mutable_peer()->set_job("j");
+  std::string value = EncodeRecord(record);
+  ShardRecord back;
+  ASSERT_TRUE(DecodeRecord(value, &back).ok());
+  EXPECT_EQ(back.SerializeAsString(), record.SerializeAsString());
   std::string damaged = value;
-  damaged[10] ^= 4;
-  EXPECT_EQ(DecodeMeta(damaged, &back).code(), absl::StatusCode::kDataLoss);
-  value[0] = 2;
-  EXPECT_THAT(std::string(DecodeMeta(value, &back).message()), HasSubstr("shard format 2 is not known"));
-  EXPECT_EQ(DecodeMeta("", &back).code(), absl::StatusCode::kDataLoss);
+  damaged[6] ^= 1;
+  EXPECT_EQ(DecodeRecord(damaged, &back).code(), absl::StatusCode::kDataLoss);
+  value[0] = 3;
+  EXPECT_THAT(std::string(DecodeRecord(value, &back).message()), HasSubstr("shard format 3 is not known"));
+  EXPECT_EQ(DecodeRecord("", &back).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(ShardFormatTest, SummariesAndSightingsComeBackAndDamageIsFound) {
+  PartitionSummary summary;
+  std::string value = EncodeSummary(7, {1, 2, 3});
+  ASSERT_TRUE(DecodeSummary(7, value, &summary).ok());
+  EXPECT_EQ(summary.rows, 1u);
+  EXPECT_EQ(summary.digest, 2u);
+  EXPECT_EQ(summary.lsn, 3u);
+  EXPECT_EQ(DecodeSummary(8, value, &summary).code(), absl::StatusCode::kDataLoss) << "under another partition's key";
+  value[0] ^= 1;
+  EXPECT_EQ(DecodeSummary(7, value, &summary).code(), absl::StatusCode::kDataLoss);
+  value = EncodeSightings(7, "counters");
+  EXPECT_EQ(DecodeSightings(7, value).value(), "counters");
+  value[3] ^= 1;
+  EXPECT_EQ(DecodeSightings(7, value).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(ShardFormatTest, KeysSortByKindPartitionAndId) {

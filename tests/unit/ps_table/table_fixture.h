@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/random.h"
 #include "common/thread_pool.h"
-#include "ps/table/memory_row_store.h"
 #include "ps/table/row_store.h"
+#include "ps/table/tiered_row_store.h"
 
 namespace tessera {
 
@@ -57,7 +57,7 @@ inline std::shared_ptr<const RowLayout> MakeLayout(uint32_t embedding_dim, const
 
 inline std::vector<float> ReadRows(RowStore& store, const std::vector<uint64_t>& ids, UnknownRow unknown = UnknownRow::kInitial) {
   std::vector<float> values(ids.size() * store.layout().dim(), -12345.0f);
-  EXPECT_TRUE(store.Read(PartitionedIds(ids), ids, unknown, values.data()).ok());
+  EXPECT_TRUE(store.Read(PartitionedIds(ids), ids, unknown, values.data(), nullptr).ok());
   return values;
 }
 
@@ -65,11 +65,25 @@ inline std::vector<float> ReadRows(RowStore& store, const std::vector<uint64_t>&
 struct TestGradients {
   TestGradients(std::vector<uint64_t> ids_in, std::vector<float> sums_in)
       : ids(std::move(ids_in)), sums(std::move(sums_in)), grouped(ids) {}
-  RowGradients View() const { return {&grouped, ids, sums}; }
+  RowGradients View() const { return {&grouped, ids, sums, {}, &sighted, sighted_ids, sighted_counts}; }
+  // Seen without a gradient, twice each.
+  void SetSighted(std::vector<uint64_t> ids_in) {
+    sighted_ids = std::move(ids_in);
+    sighted_counts.assign(sighted_ids.size(), 2);
+    sighted = PartitionedIds(sighted_ids);
+  }
   std::vector<uint64_t> ids;
   std::vector<float> sums;
   PartitionedIds grouped;
+  std::vector<uint64_t> sighted_ids;
+  std::vector<uint32_t> sighted_counts;
+  PartitionedIds sighted;
 };
+
+// All rows and what is known of partitions, in a database.
+inline absl::Status WriteAll(RowStore& store) {
+  return store.WriteBack(RowStore::kNothingDirty, RowStore::kNothingDirty, [](uint64_t) { return absl::OkStatus(); }).status();
+}
 
 inline UpdateRule Rule(double rate, uint64_t step, double divisor = 1) {
   UpdateRule rule;

@@ -1,0 +1,192 @@
+#include "ps/table/row_partition.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+#include "common/random.h"
+
+namespace tessera {
+namespace {
+
+// Rows that cannot leave are passed over so often before a caller is told that none can.
+constexpr int kPassedOverMax = 32;
+
+}  // namespace
+
+void RowPartition::Init(RowSlabs* slabs, uint32_t rows_max) {
+  slabs_ = slabs;
+  rows_max_ = rows_max;
+  if (rows_max > 0) ghosts_.resize(std::max<uint32_t>(rows_max, 64));
+}
+
+uint64_t RowPartition::bytes() const {
+  return index_.bytes() + (index_.size() + free_.size()) * slabs_->row_bytes() + free_.capacity() * sizeof(uint32_t) +
+         (small_.size() + main_.size() + ghosts_.size()) * sizeof(uint32_t) + (dirty_.size() + writing_.size()) * sizeof(DirtyRow);
+}
+
+uint32_t RowPartition::Insert(uint64_t id, uint64_t hash, bool must) {
+  uint32_t number = kNone;
+  // Twice: so rows that had to come in when none could leave are made up for.
+  for (int i = 0; i < 2 && rows_max_ > 0 && index_.size() >= rows_max_; ++i) {
+    const uint32_t victim = Victim();
+    if (victim == kNone) break;
+    Remove(victim, Mix64(At(victim)->id));
+  }
+  if (rows_max_ > 0 && index_.size() >= rows_max_ && !must) return kNone;
+  if (!free_.empty()) {
+    number = free_.back();
+    free_.pop_back();
+  } else {
+    if (next_row_ == extent_end_) {
+      next_row_ = slabs_->TakeExtent();
+      extent_end_ = next_row_ + RowSlabs::kExtentRows;
+    }
+    number = next_row_++;
+  }
+  MemoryRow* const row = At(number);
+  row->id = id;
+  row->header = RowHeader();
+  row->digest = 0;
+  row->touched = 0;
+  row->flags = static_cast<uint8_t>(MemoryRow::kUsed | (row->flags & MemoryRow::kQueued));
+  row->heat.store(0, std::memory_order_relaxed);
+  index_.Insert(hash, number);
+  if (rows_max_ > 0) Enqueue(number, hash);
+  return number;
+}
+
+void RowPartition::Enqueue(uint32_t row, uint64_t hash) {
+  MemoryRow* const memory = At(row);
+  if (memory->Is(MemoryRow::kQueued)) return;  // an earlier row's place in a queue that nobody has come to yet
+  memory->Set(MemoryRow::kQueued);
+  uint32_t* const ghost = Ghost(hash);
+  const bool was_here = *ghost == static_cast<uint32_t>(hash);
+  if (was_here) *ghost = 0;
+  (was_here ? main_ : small_).push_back(row);
+}
+
+uint32_t RowPartition::Victim() {
+  for (int passed_over = 0; passed_over < kPassedOverMax && small_.size() + main_.size() > 0;) {
+    const bool from_small = main_.empty() || small_.size() * 10 >= rows_max_;
+    std::deque<uint32_t>& queue = from_small && !small_.empty() ? small_ : main_;
+    const uint32_t number = queue.front();
+    queue.pop_front();
+    MemoryRow* const row = At(number);
+    if (!row->Is(MemoryRow::kUsed)) {
+      row->Clear(MemoryRow::kQueued);
+      continue;
+    }
+    if (row->Is(MemoryRow::kDirty) || row->Is(MemoryRow::kWriting) || row->Is(MemoryRow::kGone)) {
+      ++passed_over;
+      queue.push_back(number);
+      continue;
+    }
+    const uint8_t heat = row->heat.load(std::memory_order_relaxed);
+    if (heat > 0) {
+      row->heat.store(&queue == &small_ ? 0 : heat - 1, std::memory_order_relaxed);
+      main_.push_back(number);
+      continue;
+    }
+    row->Clear(MemoryRow::kQueued);
+    if (&queue == &small_) {
+      const uint64_t hash = Mix64(row->id);
+      *Ghost(hash) = static_cast<uint32_t>(hash);
+    }
+    return number;
+  }
+  return kNone;
+}
+
+void RowPartition::Release(uint32_t row, uint64_t hash) {
+  index_.Erase(hash, row);
+  At(row)->flags &= MemoryRow::kQueued;
+  free_.push_back(row);
+}
+
+void RowPartition::Remove(uint32_t row, uint64_t hash) {
+  MemoryRow* const memory = At(row);
+  assert(!memory->Is(MemoryRow::kWriting));
+  if (memory->Is(MemoryRow::kDirty)) --dirty_count_;
+  if (memory->Is(MemoryRow::kGone)) --gone_;
+  Release(row, hash);
+}
+
+void RowPartition::Evict(uint32_t row, uint64_t hash, uint64_t lsn, uint64_t first_lsn) {
+  MemoryRow* const memory = At(row);
+  assert(!memory->Is(MemoryRow::kGone));
+  if (!memory->Is(MemoryRow::kOnDisk) && !memory->Is(MemoryRow::kWriting)) {
+    Remove(row, hash);
+    return;
+  }
+  memory->Set(MemoryRow::kGone);
+  ++gone_;
+  memory->header.lsn = lsn;
+  MarkDirty(row, first_lsn);
+}
+
+void RowPartition::Revive(uint32_t row) {
+  MemoryRow* const memory = At(row);
+  assert(memory->Is(MemoryRow::kGone));
+  memory->Clear(MemoryRow::kGone);
+  --gone_;
+  memory->header = RowHeader();
+}
+
+void RowPartition::MarkDirty(uint32_t row, uint64_t first_lsn) {
+  MemoryRow* const memory = At(row);
+  if (memory->Is(MemoryRow::kDirty)) return;
+  memory->Set(MemoryRow::kDirty);
+  ++dirty_count_;
+  // Nearly always the last: only a commit's rows count from its oldest stage on, which may be older than another record's rows.
+  auto at = dirty_.end();
+  while (at != dirty_.begin() && std::prev(at)->first_lsn > first_lsn) --at;
+  dirty_.insert(at, {row, first_lsn});
+}
+
+bool RowPartition::TakeDirty(uint64_t lsn_max, DirtyRow* dirty) {
+  while (!dirty_.empty() && dirty_.front().first_lsn <= lsn_max) {
+    const DirtyRow next = dirty_.front();
+    MemoryRow* const row = At(next.row);
+    // Two versions of one row are never on their way at once.
+    if (row->Is(MemoryRow::kDirty) && row->Is(MemoryRow::kWriting)) return false;
+    dirty_.pop_front();
+    if (!row->Is(MemoryRow::kDirty)) continue;
+    row->Clear(MemoryRow::kDirty);
+    --dirty_count_;
+    row->Set(MemoryRow::kWriting);
+    writing_.push_back(next);
+    *dirty = next;
+    return true;
+  }
+  return false;
+}
+
+void RowPartition::Written(const DirtyRow& taken) {
+  assert(writing_.front().row == taken.row);
+  writing_.pop_front();
+  MemoryRow* const row = At(taken.row);
+  row->Clear(MemoryRow::kWriting);
+  if (row->Is(MemoryRow::kGone) && !row->Is(MemoryRow::kDirty)) Remove(taken.row, Mix64(row->id));
+}
+
+void RowPartition::NotWritten(const DirtyRow& taken) {
+  assert(writing_.back().row == taken.row);
+  writing_.pop_back();
+  MemoryRow* const row = At(taken.row);
+  row->Clear(MemoryRow::kWriting);
+  if (!row->Is(MemoryRow::kDirty)) {
+    row->Set(MemoryRow::kDirty);
+    ++dirty_count_;
+  }
+  dirty_.push_front(taken);
+}
+
+uint64_t RowPartition::OldestDirty() const {
+  uint64_t oldest = std::numeric_limits<uint64_t>::max();
+  if (!dirty_.empty()) oldest = dirty_.front().first_lsn;
+  if (!writing_.empty()) oldest = std::min(oldest, writing_.front().first_lsn);
+  return oldest;
+}
+
+}  // namespace tessera

@@ -1,0 +1,174 @@
+// Reading: what is in memory under each partition's lock, then all that is missing with sorted look-ups in the database, without any.
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "common/random.h"
+#include "common/status_macros.h"
+#include "ps/table/prefetch.h"
+#include "ps/table/shard_format.h"
+#include "ps/table/tiered_misses.h"
+#include "ps/table/tiered_row_store.h"
+
+namespace tessera {
+namespace {
+
+// Keys of one look-up: enough that neighbours share blocks, few enough that several threads have work.
+constexpr size_t kKeysPerLookUp = 512;
+
+}  // namespace
+
+absl::Status TieredRowStore::Read(const PartitionedIds& grouped, absl::Span<const uint64_t> ids, UnknownRow unknown, float* values,
+                                  std::vector<uint8_t>* absent) {
+  assert(grouped.size() == ids.size());
+  if (absent != nullptr) absent->assign(ids.size(), 0);
+  Misses misses;
+  ForEachPartition(ids.size(), [&](uint32_t p) {
+    if (grouped.begin(p) < grouped.begin(p + 1)) ReadPartition(p, grouped, ids, unknown, values, absent, &misses);
+  });
+  const bool training = unknown == UnknownRow::kInitial;
+  if (training) {
+    hits_.fetch_add(ids.size() - misses.size(), std::memory_order_relaxed);
+    misses_.fetch_add(misses.size(), std::memory_order_relaxed);
+  }
+  if (misses.size() == 0) return absl::OkStatus();
+  const size_t dim = layout_->dim();
+  return ReadMisses(ids, misses, training, /*must=*/false, [&](const Miss& miss, const SavedRow* row) {
+    float* const out = values + miss.position * dim;
+    if (row != nullptr) {
+      std::memcpy(out, row->floats.data(), dim * sizeof(float));
+      return;
+    }
+    const Partition& partition = partitions_[PartitionOf(ids[miss.position])];
+    ReaderMutexLock lock(&partition.mutex);
+    ReadUnknown(partition, ids[miss.position], unknown, out, absent == nullptr ? nullptr : &(*absent)[miss.position]);
+  });
+}
+
+void TieredRowStore::ReadUnknown(const Partition& partition, uint64_t id, UnknownRow unknown, float* out, uint8_t* absent) {
+  if (unknown == UnknownRow::kInitial) {
+    layout_->InitialValue(id, out);
+  } else {
+    std::memset(out, 0, layout_->dim() * sizeof(float));
+  }
+  if (absent == nullptr) return;
+  *absent = unknown == UnknownRow::kZeros || (admits() && partition.sightings->Count(id) < options_.admit_at) ? 1 : 0;
+}
+
+void TieredRowStore::ReadPartition(uint32_t p, const PartitionedIds& grouped, absl::Span<const uint64_t> ids, UnknownRow unknown,
+                                   float* values, std::vector<uint8_t>* absent, Misses* misses) {
+  const Partition& partition = partitions_[p];
+  const size_t dim = layout_->dim();
+  const bool training = unknown == UnknownRow::kInitial && options_.memory_bytes_max > 0;
+  uint64_t hashes[kAheadRows];
+  MemoryRow* rows[kAheadRows];
+  ReaderMutexLock lock(&partition.mutex);
+  const RowPartition& memory = partition.memory;
+  const bool spilled = partition.spilled();
+  const uint32_t end = grouped.begin(p + 1);
+  for (uint32_t begin = grouped.begin(p); begin < end; begin += kAheadRows) {
+    const uint32_t count = std::min<uint32_t>(kAheadRows, end - begin);
+    for (uint32_t i = 0; i < count; ++i) {
+      hashes[i] = Mix64(ids[grouped.position(begin + i)]);
+      memory.index().Prefetch(hashes[i]);
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+      // Whose hash bits agree: nearly always the row itself, so its memory is asked for without looking at it.
+      const uint32_t row = memory.index().Find(hashes[i], [](uint32_t) { return true; });
+      rows[i] = row == RowPartition::kNone ? nullptr : memory.At(row);
+      if (rows[i] != nullptr) PrefetchRow(rows[i], sizeof(MemoryRow) + dim * sizeof(float));
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t position = grouped.position(begin + i);
+      MemoryRow* row = rows[i];
+      if (row != nullptr && row->id != ids[position]) {
+        const uint32_t found = memory.Find(ids[position], hashes[i]);
+        row = found == RowPartition::kNone ? nullptr : memory.At(found);
+      }
+      if (row == nullptr && spilled) {
+        misses->Add(p, position, partition.updates);
+        continue;
+      }
+      float* const out = values + position * dim;
+      if (row == nullptr || row->Is(MemoryRow::kGone)) {
+        ReadUnknown(partition, ids[position], unknown, out, absent == nullptr ? nullptr : &(*absent)[position]);
+        continue;
+      }
+      if (training) RowPartition::Heat(row);
+      std::memcpy(out, row->floats(), dim * sizeof(float));
+    }
+  }
+}
+
+absl::Status TieredRowStore::ReadMisses(absl::Span<const uint64_t> ids, const Misses& misses, bool fill, bool must,
+                                        absl::FunctionRef<void(const Miss&, const SavedRow*)> body) {
+  const std::vector<Miss> sorted = misses.Sorted(ids);
+  const size_t pieces = (sorted.size() + kKeysPerLookUp - 1) / kKeysPerLookUp;
+  std::vector<absl::Status> results(pieces);
+  pool_->ParallelFor(static_cast<int64_t>(pieces), [&](int64_t piece) {
+    const size_t begin = static_cast<size_t>(piece) * kKeysPerLookUp;
+    const absl::Span<const Miss> part = absl::MakeConstSpan(sorted).subspan(begin, kKeysPerLookUp);
+    std::string keys;
+    for (const Miss& miss : part) keys += RowKey(ids[miss.position]);
+    std::vector<uint8_t> found(part.size());
+    std::vector<float> floats;
+    const auto take = [&](size_t i, absl::string_view value) {
+      SavedRow row;
+      TESSERA_RETURN_IF_ERROR(DecodeRow(absl::string_view(keys).substr(i * kKeyBytes, kKeyBytes), value, &floats, &row));
+      if (row.floats.size() != layout_->floats()) {
+        return absl::DataLossError(absl::StrCat("row ", row.id, " of table ", layout_->table(), " has ", row.floats.size(),
+                                                " floats on disk, ", layout_->floats(), " are wanted"));
+      }
+      found[i] = 1;
+      body(part[i], &row);
+      if (!fill) return absl::OkStatus();
+      Partition& partition = partitions_[PartitionOf(row.id)];
+      WriterMutexLock lock(&partition.mutex);
+      if (partition.updates == part[i].updates) Fill(partition, row, Mix64(row.id), must);
+      return absl::OkStatus();
+    };
+    results[piece] = db_->MultiGet(keys.data(), kKeyBytes, part.size(), take);
+    if (!results[piece].ok()) return;
+    for (size_t i = 0; i < part.size(); ++i) {
+      if (found[i] == 0) body(part[i], nullptr);
+    }
+  });
+  for (const absl::Status& result : results) TESSERA_RETURN_IF_ERROR(result);
+  return absl::OkStatus();
+}
+
+void TieredRowStore::Fill(Partition& partition, const SavedRow& row, uint64_t hash, bool must) {
+  if (partition.memory.Find(row.id, hash) != RowPartition::kNone) return;
+  const uint32_t number = partition.memory.Insert(row.id, hash, must);
+  if (number == RowPartition::kNone) return;  // memory is full of rows that are not on disk yet: this one was read through
+  MemoryRow* const memory = partition.memory.At(number);
+  memory->header = row.header;
+  memory->Set(MemoryRow::kOnDisk);
+  memory->digest = ContentHash(RowKey(row.id), row.floats);
+  std::memcpy(memory->floats(), row.floats.data(), row.floats.size() * sizeof(float));
+}
+
+absl::Status TieredRowStore::FindMissing(const PartitionedIds& grouped, absl::Span<const uint64_t> ids, Misses* misses) {
+  if (db_ == nullptr) return absl::OkStatus();
+  ForEachPartition(ids.size(), [&](uint32_t p) {
+    if (grouped.begin(p) == grouped.begin(p + 1)) return;
+    const Partition& partition = partitions_[p];
+    ReaderMutexLock lock(&partition.mutex);
+    if (!partition.spilled()) return;
+    for (uint32_t k = grouped.begin(p); k < grouped.begin(p + 1); ++k) {
+      const uint32_t position = grouped.position(k);
+      if (partition.memory.Find(ids[position], Mix64(ids[position])) == RowPartition::kNone) {
+        misses->Add(p, position, partition.updates);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status TieredRowStore::Warm(const PartitionedIds& grouped, absl::Span<const uint64_t> ids) {
+  Misses misses;
+  TESSERA_RETURN_IF_ERROR(FindMissing(grouped, ids, &misses));
+  return ReadMisses(ids, misses, /*fill=*/true, /*must=*/false, [](const Miss&, const SavedRow*) {});
+}
+
+}  // namespace tessera

@@ -1,0 +1,177 @@
+// Write-back: rows that changed go to disk in atomic batches, each with what its partitions then hold on disk.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "common/random.h"
+#include "common/status_macros.h"
+#include "ps/table/shard_format.h"
+#include "ps/table/tiered_row_store.h"
+
+namespace tessera {
+namespace {
+
+// Large enough that a batch's fixed cost vanishes, small enough to stay in cache.
+constexpr size_t kRowsPerWrite = 4096;
+// Rows made ready under one lock: about 0.1 ms, so that no pull waits longer for it.
+constexpr size_t kRowsPerLock = 512;
+// Of one partition's rows while a checkpoint is loaded; times 256 partitions.
+constexpr size_t kLoadBytes = 64u << 10;
+
+}  // namespace
+
+struct TieredRowStore::Taken {
+  uint32_t partition;
+  RowPartition::DirtyRow dirty;
+  uint64_t old_digest;
+  bool was_on_disk;
+};
+
+absl::StatusOr<uint64_t> TieredRowStore::WriteBack(uint64_t lsn_max, uint64_t rows_max, BeforeWrite before) {
+  if (db_ == nullptr) return 0;
+  const uint32_t owned = options_.last_partition - options_.first_partition;
+  const uint64_t quota = rows_max / owned + 1;
+  uint64_t written = 0;
+  StateDb::Batch batch;
+  std::vector<Taken> taken;
+  for (uint32_t i = 0; i < owned && written < rows_max;) {
+    uint64_t of_partition = 0;
+    uint64_t lsn = 0;
+    absl::Status status;
+    // Several partitions with few rows, or a part of one with many.
+    while (i < owned && taken.size() < kRowsPerWrite) {
+      const uint32_t p = options_.first_partition + (next_written_partition_ + i) % owned;
+      const size_t had = taken.size();
+      status = TakeBatch(p, lsn_max, std::min<uint64_t>(kRowsPerLock, quota - of_partition), &batch, &taken, &lsn);
+      if (!status.ok()) break;
+      of_partition += taken.size() - had;
+      if (taken.size() == had || of_partition >= quota) ++i, of_partition = 0;
+    }
+    if (taken.empty()) break;
+    if (status.ok()) status = before(lsn);
+    if (status.ok()) status = db_->Write(&batch);
+    FinishBatch(taken, status.ok());
+    TESSERA_RETURN_IF_ERROR(status);
+    written += taken.size();
+    taken.clear();
+    batch.Clear();
+  }
+  next_written_partition_ = (next_written_partition_ + 1) % owned;
+  written_rows_.fetch_add(written, std::memory_order_relaxed);
+  return written;
+}
+
+absl::Status TieredRowStore::TakeBatch(uint32_t p, uint64_t lsn_max, size_t rows_max, StateDb::Batch* batch, std::vector<Taken>* taken,
+                                       uint64_t* lsn) {
+  Partition& partition = partitions_[p];
+  std::string key, value;
+  const size_t had = taken->size();
+  absl::Status status;
+  WriterMutexLock lock(&partition.mutex);
+  RowPartition::DirtyRow dirty;
+  while (taken->size() - had < rows_max && partition.memory.TakeDirty(lsn_max, &dirty)) {
+    MemoryRow* const row = partition.memory.At(dirty.row);
+    taken->push_back({p, dirty, row->digest, row->Is(MemoryRow::kOnDisk)});
+    const SavedRow saved = {row->id, row->header, absl::MakeSpan(row->floats(), layout_->floats())};
+    const bool was_on_disk = row->Is(MemoryRow::kOnDisk);
+    if (was_on_disk) partition.disk_digest -= row->digest;
+    if (row->Is(MemoryRow::kGone)) {
+      batch->Delete(RowKey(row->id));
+      partition.disk_rows -= was_on_disk ? 1 : 0;
+      row->Clear(MemoryRow::kOnDisk);
+      row->digest = 0;
+    } else {
+      status = EncodeRow(saved, &key, &value);
+      row->digest = ContentHash(RowKey(row->id), saved.floats);
+      batch->Put(key, value);
+      partition.disk_rows += was_on_disk ? 0 : 1;
+      partition.disk_digest += row->digest;
+      row->Set(MemoryRow::kOnDisk);
+    }
+    partition.disk_lsn = std::max(partition.disk_lsn, row->header.lsn);
+    *lsn = std::max(*lsn, row->header.lsn);
+    if (!status.ok()) break;
+  }
+  if (taken->size() > had) PutSummary(partition, p, batch);
+  return status;
+}
+
+void TieredRowStore::PutSummary(const Partition& partition, uint32_t p, StateDb::Batch* batch) {
+  batch->Put(KeyBound(RecordKind::kSummary, p), EncodeSummary(p, {partition.disk_rows, partition.disk_digest, partition.disk_lsn}));
+}
+
+void TieredRowStore::FinishBatch(absl::Span<const Taken> taken, bool written) {
+  for (size_t i = 0; i < taken.size(); ++i) {
+    // What was not written becomes the oldest again: the last one first.
+    const Taken& one = written ? taken[i] : taken[taken.size() - 1 - i];
+    Partition& partition = partitions_[one.partition];
+    WriterMutexLock lock(&partition.mutex);
+    if (written) {
+      partition.memory.Written(one.dirty);
+      continue;
+    }
+    MemoryRow* const row = partition.memory.At(one.dirty.row);
+    const bool on_disk = row->Is(MemoryRow::kOnDisk);
+    partition.disk_digest += (one.was_on_disk ? one.old_digest : 0) - (on_disk ? row->digest : 0);
+    partition.disk_rows += (one.was_on_disk ? 1 : 0) - (on_disk ? 1 : 0);
+    row->digest = one.old_digest;
+    one.was_on_disk ? row->Set(MemoryRow::kOnDisk) : row->Clear(MemoryRow::kOnDisk);
+    partition.memory.NotWritten(one.dirty);
+  }
+}
+
+absl::Status TieredRowStore::Load(const SavedRow& row) {
+  if (row.floats.size() != layout_->floats()) {
+    return absl::InvalidArgumentError(absl::StrCat("row ", row.id, " of table ", layout_->table(), " has ", row.floats.size(), " floats, ",
+                                                   layout_->floats(), " are wanted"));
+  }
+  const uint64_t hash = Mix64(row.id);
+  const uint32_t p = PartitionOf(row.id);
+  Partition& partition = partitions_[p];
+  WriterMutexLock lock(&partition.mutex);
+  if (partition.memory.Find(row.id, hash) != RowPartition::kNone) {
+    return absl::AlreadyExistsError(absl::StrCat("row ", row.id, " of table ", layout_->table(), " is there twice"));
+  }
+  ++partition.rows;
+  if (db_ != nullptr) {
+    std::string key, value;
+    TESSERA_RETURN_IF_ERROR(EncodeRow(row, &key, &value));
+    if (partition.load == nullptr) partition.load = std::make_unique<StateDb::Batch>();
+    partition.load->Put(key, value);
+    ++partition.disk_rows;
+    partition.disk_digest += ContentHash(key, row.floats);
+    partition.disk_lsn = std::max(partition.disk_lsn, row.header.lsn);
+    if (partition.load->bytes() >= kLoadBytes) {
+      TESSERA_RETURN_IF_ERROR(db_->Write(partition.load.get()));
+      partition.load->Clear();
+    }
+  }
+  // As much as fits, so that training does not start with cold memory.
+  const uint32_t number = partition.memory.Insert(row.id, hash, /*must=*/db_ == nullptr);
+  if (number == RowPartition::kNone) return absl::OkStatus();
+  MemoryRow* const memory = partition.memory.At(number);
+  memory->header = row.header;
+  if (db_ != nullptr) {
+    memory->Set(MemoryRow::kOnDisk);
+    memory->digest = ContentHash(RowKey(row.id), row.floats);
+  }
+  std::memcpy(memory->floats(), row.floats.data(), row.floats.size() * sizeof(float));
+  return absl::OkStatus();
+}
+
+absl::Status TieredRowStore::FinishLoad() {
+  if (db_ == nullptr) return absl::OkStatus();
+  for (uint32_t p = options_.first_partition; p < options_.last_partition; ++p) {
+    Partition& partition = partitions_[p];
+    WriterMutexLock lock(&partition.mutex);
+    if (partition.load == nullptr) continue;
+    PutSummary(partition, p, partition.load.get());
+    TESSERA_RETURN_IF_ERROR(db_->Write(partition.load.get()));
+    partition.load.reset();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tessera
