@@ -87,6 +87,7 @@ absl::Status ServerDaemon::Init() {
   server.shards = static_cast<uint32_t>(options_.servers.size());
   server.state_directory = state;
   server_ = std::make_unique<Server>(server, pool_.get());
+  TESSERA_RETURN_IF_ERROR(server_->Recover());
   if (options_.shard != 0) return absl::OkStatus();
 
   CoordinatorOptions coordinator;
@@ -138,7 +139,11 @@ absl::Status ServerDaemon::Shutdown() {
   // 2. Take no more calls; those in progress end by themselves.
   if (rpc_server_ != nullptr) rpc_server_->Shutdown(kGrace);
   rpc_server_.reset();
-  // 3. The parts, users first. The lock is given back last.
+  // 3. Leave nothing for the next start to replay. A failure costs only that: the log has everything.
+  if (server_ != nullptr) {
+    if (const absl::Status written = server_->WriteBackAll(); !written.ok()) LogError(absl::StrCat("not all was written back: ", written.message()));
+  }
+  // 4. The parts, users first. The lock is given back last.
   coordinator_.reset();
   other_servers_.clear();
   server_.reset();

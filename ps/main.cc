@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "common/fault_point.h"
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/stop_signal.h"
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
   tessera::StopSignal stop;
   std::string job_path;
   std::vector<std::string> sets;
+  std::string kill_at;
   tessera::ServerDaemonOptions options;
   CLI::App app("One parameter server of a job. It serves until SIGTERM, also when the job is over, so that late workers learn of its end.",
                "tessera-ps");
@@ -33,12 +35,16 @@ int main(int argc, char** argv) {
   app.add_option("--shard", options.shard, "which of them this is, from 0")->required();
   app.add_option("--listen", options.listen, "host:port to listen on; default: the own port of --servers");
   app.add_option("--threads", options.threads, "default: the cores, divided by the servers of this host")->check(CLI::Range(1, 1024));
+  app.add_option("--kill-at", kill_at, "NAME:N, for drills: this process kills itself at the N-th pass through a fault point")->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   if (const absl::Status valid = tessera::CheckServers(options); !valid.ok()) return Fail(valid, 2);
+  if (!kill_at.empty()) {
+    if (const absl::Status valid = tessera::KillAt(kill_at); !valid.ok()) return Fail(valid, 2);
+  }
   absl::StatusOr<tessera::JobFile> job = tessera::LoadJob(job_path, sets);
   if (!job.ok()) return Fail(job.status(), 2);
   options.job = *std::move(job);

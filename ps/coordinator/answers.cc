@@ -12,7 +12,9 @@ absl::Status Coordinator::Impl::Record(const DoneRequest& request, Member member
   absl::Status status;
   switch (request.done_case()) {
     case DoneRequest::kSurvey:
-      if (plan_ == nullptr && surveyor_ == member) plan_ = std::make_shared<const Plan>(request.survey().plan());
+      if (plan_ != nullptr || !(surveyor_ == member)) break;
+      plan_ = std::make_shared<const Plan>(request.survey().plan());
+      sightings_ = request.survey().sightings();
       break;
     case DoneRequest::kShare:
       if (phase_ != Phase::kTraining) break;
@@ -65,6 +67,7 @@ bool Coordinator::Impl::Answer(const DoneRequest& request, Members::Info* info, 
   if (phase_ != Phase::kSurveying || plan_ != nullptr || !(surveyor_ == info->member)) return false;
   *reply->mutable_survey()->mutable_job() = options_.job;
   for (const Origin& origin : options_.origins) *reply->mutable_survey()->add_origins() = origin;
+  reply->mutable_survey()->set_resumed(resumable_);
   return true;
 }
 

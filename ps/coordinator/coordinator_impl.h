@@ -126,6 +126,7 @@ class Coordinator::Impl {
   Members members_ ABSL_GUARDED_BY(mutex_);
   std::optional<Member> surveyor_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Plan> plan_ ABSL_GUARDED_BY(mutex_);
+  std::string sightings_ ABSL_GUARDED_BY(mutex_);  // counted by the surveyor; only until the servers are opened
   uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<TrainingRun> training_ ABSL_GUARDED_BY(mutex_);
   std::optional<EvaluationRound> evaluation_ ABSL_GUARDED_BY(mutex_);
@@ -134,6 +135,7 @@ class Coordinator::Impl {
   std::optional<Score> final_score_ ABSL_GUARDED_BY(mutex_);
   std::string checkpoint_ ABSL_GUARDED_BY(mutex_);  // newest folder, or that of the final state
   std::string content_digest_ ABSL_GUARDED_BY(mutex_);
+  bool resumable_ ABSL_GUARDED_BY(mutex_) = false;  // Init found a checkpoint
   bool resumed_ ABSL_GUARDED_BY(mutex_) = false;
   bool was_finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration trained_ ABSL_GUARDED_BY(mutex_);       // time in kTraining, up to the last change of phase

@@ -58,6 +58,7 @@ absl::Status Coordinator::Impl::Init() {
   {
     MutexLock lock(&mutex_);
     incarnation_ = incarnation;
+    resumable_ = saved_.has_value();
     phase_begin_ = clock_->Now();
   }
   owner_ = std::thread([this] { Run(); });
@@ -138,16 +139,18 @@ absl::StatusOr<bool> Coordinator::Impl::CompareWithSaved() {
 
 absl::Status Coordinator::Impl::OpenServers(const std::string& restore_from, std::optional<uint64_t> step) {
   std::shared_ptr<const Plan> plan;
+  std::string sightings;
   uint64_t incarnation;
   absl::Duration patience;
   {
     MutexLock lock(&mutex_);
     plan = plan_;
+    sightings.swap(sightings_);
     incarnation = incarnation_ + 1;
     patience = Patience();
   }
   TESSERA_RETURN_IF_ERROR(WriteIncarnation(options_.state_directory, incarnation));
-  TESSERA_RETURN_IF_ERROR(servers_.Open(*plan, incarnation, restore_from, step, patience, [this] { return IsCancelled(); }));
+  TESSERA_RETURN_IF_ERROR(servers_.Open(*plan, incarnation, restore_from, sightings, step, patience, [this] { return IsCancelled(); }));
   MutexLock lock(&mutex_);
   incarnation_ = incarnation;
   return absl::OkStatus();

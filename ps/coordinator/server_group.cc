@@ -1,12 +1,15 @@
 #include "ps/coordinator/server_group.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/partition.h"
 #include "common/retry.h"
+#include "common/sightings.h"
 #include "common/status_macros.h"
 #include "ps/checkpoint/checkpoint_store.h"
 
@@ -16,6 +19,15 @@ namespace {
 absl::Status CheckStep(uint64_t step, std::optional<uint64_t> wanted) {
   if (!wanted.has_value() || step == *wanted) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("state lost: it is at step ", step, ", not at step ", *wanted));
+}
+
+// At most so many ids has one step over all servers; 0 where rows have any number of feature values. Whoever computes a part of the step
+// asks for the rare row of each field as well.
+uint64_t StepIds(const Plan& plan) {
+  if (plan.schema().format() == libsvm) return 0;
+  const Training& training = plan.job().training();
+  const uint64_t rare_rows = plan.job().admission().sightings() > 1 ? std::max({1u, training.shares(), training.workers()}) : 0;
+  return (training.batch_size() + rare_rows) * static_cast<uint64_t>(plan.schema().fields_size());
 }
 
 }  // namespace
@@ -59,9 +71,16 @@ absl::Status ServerGroup::Call(uint32_t shard, absl::Duration patience, const st
   return absl::Status(status.code(), absl::StrCat(status.message(), "; is shard ", shard, " running? (training.patience)"));
 }
 
-absl::Status ServerGroup::Open(const Plan& plan, uint64_t incarnation, const std::string& restore_from, std::optional<uint64_t> step,
-                               absl::Duration patience, const std::function<bool()>& cancelled) {
+absl::Status ServerGroup::Open(const Plan& plan, uint64_t incarnation, const std::string& restore_from, const std::string& sightings,
+                               std::optional<uint64_t> step, absl::Duration patience, const std::function<bool()>& cancelled) {
+  const bool counted = !sightings.empty() && restore_from.empty();
+  const size_t bytes = Sightings::BytesPerPartition(plan.job().admission().memory().bytes());
+  if (counted && sightings.size() != kPartitions * bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("survey: ", sightings.size(), " bytes of sightings, ", kPartitions * bytes,
+                                                   " are wanted (admission.memory): do worker and server run the same version?"));
+  }
   incarnation_ = incarnation;
+  const uint32_t shards = static_cast<uint32_t>(servers_.size());
   return OnAll("open", [&](uint32_t shard) {
     OpenRequest request;
     *request.mutable_peer() = PeerOf(shard);
@@ -69,6 +88,12 @@ absl::Status ServerGroup::Open(const Plan& plan, uint64_t incarnation, const std
     *request.mutable_table() = plan.table();
     *request.mutable_variables() = plan.variables();
     request.set_restore_from(restore_from);
+    if (plan.job().has_storage()) *request.mutable_storage() = plan.job().storage();
+    if (plan.job().has_admission()) *request.mutable_admission() = plan.job().admission();
+    if (plan.job().has_eviction()) *request.mutable_eviction() = plan.job().eviction();
+    request.set_step_ids(StepIds(plan));
+    const size_t begin = PartitionBegin(shard, shards) * bytes, end = PartitionBegin(shard + 1, shards) * bytes;
+    if (counted) request.set_sightings(sightings.substr(begin, end - begin));
     OpenReply reply;
     TESSERA_RETURN_IF_ERROR(Call(shard, patience, cancelled, [&] { return servers_[shard]->Open(request, &reply); }));
     return CheckStep(reply.step(), step);

@@ -27,9 +27,10 @@ class ServerGroup {
   ServerGroup(std::string job, std::vector<ParameterServerApi*> servers, std::vector<std::string> addresses, Clock* clock);
 
   // Opens all, fresh or from a checkpoint's folder. A server that is away is asked again until `patience` has passed or `cancelled`
-  // says so. DATA_LOSS if one is not at `step`, where that is given.
-  absl::Status Open(const Plan& plan, uint64_t incarnation, const std::string& restore_from, std::optional<uint64_t> step,
-                    absl::Duration patience, const std::function<bool()>& cancelled);
+  // says so. DATA_LOSS if one is not at `step`, where that is given. `sightings`, of all partitions or empty, is for fresh servers only:
+  // each gets its partitions' part; INVALID_ARGUMENT if its size is not what the plan's admission makes.
+  absl::Status Open(const Plan& plan, uint64_t incarnation, const std::string& restore_from, const std::string& sightings,
+                    std::optional<uint64_t> step, absl::Duration patience, const std::function<bool()>& cancelled);
   // Commits a flagged decision everywhere, asking again like Open. REQUIRES: open.
   absl::Status Commit(const Decision& decision, absl::Duration patience, const std::function<bool()>& cancelled);
   // Saves all into shard folders below `folder`, asking again like Open, and fills rows, files, shards and digest of the manifest.

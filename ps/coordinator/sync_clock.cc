@@ -5,15 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/learning_rate.h"
 
 namespace tessera {
 namespace {
-
-double LearningRate(const Optimizer& optimizer) {
-  if (optimizer.has_adagrad()) return optimizer.adagrad().learning_rate();
-  if (optimizer.has_adam()) return optimizer.adam().learning_rate();
-  return optimizer.sgd().learning_rate();
-}
 
 Member MemberOf(const Assignment& assignment) { return {assignment.worker(), assignment.generation()}; }
 
@@ -53,6 +48,7 @@ absl::StatusOr<StepRules> StepRulesOf(const Plan& plan) {
   }
   rules.sparse_learning_rate = LearningRate(plan.job().optimizers().sparse());
   rules.dense_learning_rate = LearningRate(plan.job().optimizers().dense());
+  rules.period = plan.job().data().period();
   return rules;
 }
 
@@ -129,6 +125,7 @@ SyncClock::Outcome SyncClock::Decide(absl::Span<const Member> members) const {
   d.set_sparse_learning_rate(rules_.sparse_learning_rate);
   d.set_dense_learning_rate(rules_.dense_learning_rate);
   d.set_epoch(last_.epoch());
+  d.set_period(rules_.period);
   *d.mutable_assignment() = last_.assignment();
   outcome.epoch_over = true;
   for (Assignment& assignment : *d.mutable_assignment()) {

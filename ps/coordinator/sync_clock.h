@@ -21,6 +21,7 @@ struct StepRules {
   uint32_t batch_size = 1;  // REQUIRES: >= shares, else a share would never take a row
   double sparse_learning_rate = 0;
   double dense_learning_rate = 0;
+  uint32_t period = 0;     // of the training data
 };
 // INVALID_ARGUMENT with the key path if the plan's step cannot be cut into its shares.
 absl::StatusOr<StepRules> StepRulesOf(const Plan& plan);

@@ -90,6 +90,15 @@ void CheckedGradients::ViewOf(const Gradients& gradients) {
   ids = PackedView<uint64_t>(gradients.ids(), "gradients.ids").value();
   values = PackedView<float>(gradients.values(), "gradients.values").value();
   dense = PackedView<float>(gradients.dense(), "gradients.dense").value();
+  dense_slice = gradients.dense_slice();
+  counts = PackedView<uint32_t>(gradients.counts(), "gradients.counts").value();
+  sighted_ids = PackedView<uint64_t>(gradients.sighted_ids(), "gradients.sighted_ids").value();
+  sighted_counts = PackedView<uint32_t>(gradients.sighted_counts(), "gradients.sighted_counts").value();
+}
+
+void CheckedGradients::Group() {
+  grouped = PartitionedIds(ids);
+  sighted = PartitionedIds(sighted_ids);
 }
 
 absl::StatusOr<PartitionedIds> CheckIds(absl::Span<const uint64_t> ids, const GradientShape& shape, const std::string& sender) {
@@ -106,11 +115,15 @@ absl::StatusOr<CheckedGradients> CheckGradients(const Gradients& gradients, cons
                                                 const std::string& sender, ThreadPool* pool) {
   CheckedGradients checked;
   TESSERA_ASSIGN_OR_RETURN(checked.ids, PackedView<uint64_t>(gradients.ids(), "gradients.ids"));
-  TESSERA_ASSIGN_OR_RETURN(const absl::Span<const uint32_t> counts, PackedView<uint32_t>(gradients.counts(), "gradients.counts"));
+  TESSERA_ASSIGN_OR_RETURN(checked.counts, PackedView<uint32_t>(gradients.counts(), "gradients.counts"));
+  TESSERA_ASSIGN_OR_RETURN(checked.sighted_ids, PackedView<uint64_t>(gradients.sighted_ids(), "gradients.sighted_ids"));
+  TESSERA_ASSIGN_OR_RETURN(checked.sighted_counts, PackedView<uint32_t>(gradients.sighted_counts(), "gradients.sighted_counts"));
   TESSERA_ASSIGN_OR_RETURN(checked.values, PackedView<float>(gradients.values(), "gradients.values"));
   TESSERA_ASSIGN_OR_RETURN(checked.dense, PackedView<float>(gradients.dense(), "gradients.dense"));
   const size_t ids = checked.ids.size();
-  if (counts.size() != ids) return WrongSize(sender, "counts", counts.size(), ids);
+  if (checked.counts.size() != ids) return WrongSize(sender, "counts", checked.counts.size(), ids);
+  const size_t sighted = checked.sighted_ids.size();
+  if (checked.sighted_counts.size() != sighted) return WrongSize(sender, "sighted counts", checked.sighted_counts.size(), sighted);
   if (checked.values.size() != ids * shape.dim) return WrongSize(sender, "gradient values", checked.values.size(), ids * shape.dim);
   checked.dense_slice = gradients.dense_slice();
   const bool none = checked.dense.empty() && dense != DensePart::kSlice;
@@ -118,6 +131,7 @@ absl::StatusOr<CheckedGradients> CheckGradients(const Gradients& gradients, cons
   const size_t dense_wanted = known ? shape.dense_slices[checked.dense_slice] : 0;
   if (!none && checked.dense.size() != dense_wanted) return WrongSize(sender, "dense gradient values", checked.dense.size(), dense_wanted);
   TESSERA_ASSIGN_OR_RETURN(checked.grouped, CheckIds(checked.ids, shape, sender));
+  TESSERA_ASSIGN_OR_RETURN(checked.sighted, CheckIds(checked.sighted_ids, shape, sender));
   TESSERA_RETURN_IF_ERROR(CheckFinite(checked, shape.dim, sender, pool));
   return checked;
 }

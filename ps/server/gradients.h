@@ -10,6 +10,7 @@
 #include "common/thread_pool.h"
 #include "proto/parameter_server.pb.h"
 #include "ps/table/partitioned_ids.h"
+#include "ps/table/row_store.h"
 
 namespace tessera {
 
@@ -34,9 +35,17 @@ struct CheckedGradients {
   absl::Span<const float> values;
   absl::Span<const float> dense;
   uint32_t dense_slice = 0;
+  absl::Span<const uint32_t> counts;
+  PartitionedIds sighted;
+  absl::Span<const uint64_t> sighted_ids;
+  absl::Span<const uint32_t> sighted_counts;
 
   // Views the same payload where it stands now: after the message was copied or moved.
   void ViewOf(const Gradients& gradients);
+  // Groups the ids; for a payload that was checked before it was logged.
+  void Group();
+  size_t id_count() const { return ids.size() + sighted_ids.size(); }
+  RowGradients Rows() const { return {&grouped, ids, values, counts, &sighted, sighted_ids, sighted_counts}; }
 };
 
 // Worker and generation count from 1.

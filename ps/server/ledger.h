@@ -2,38 +2,32 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
-#include "common/mutex.h"
-#include "proto/parameter_server.pb.h"
+#include "proto/shard.pb.h"
 
 namespace tessera {
 
 // Only the next sequence of a worker's generation is accepted; sequences count from 1 in each generation, and a newer generation ends
-// the older ones. Thread-safe.
+// the older ones, so there is one entry per worker. It decides about arrivals only: replay consults the rows. Thread-compatible.
 class PushLedger {
  public:
-  enum class Verdict {
-    kApply,   // the caller applies it and then calls Finish
-    kRepeat,  // has been applied: acknowledge
+  struct Verdict {
+    bool repeat = false;  // was applied before
+    uint64_t lsn = 0;     // of a repeat: the record that must be durable before it is acknowledged
   };
-  // FAILED_PRECONDITION: a gap, or an older generation. UNAVAILABLE: this very push is being applied by another call.
-  absl::StatusOr<Verdict> Begin(const Peer& peer, uint64_t sequence);
-  // Makes a begun push count.
-  void Finish(const Peer& peer, uint64_t sequence);
-  // Everything is forgotten: a new incarnation.
-  void Clear();
+  // FAILED_PRECONDITION: a gap, or an older generation.
+  absl::StatusOr<Verdict> Check(const Peer& peer, uint64_t sequence) const;
+  // The push is logged as `lsn`. REQUIRES: Check said that it is the next one; at replay, that it comes in the order of the log.
+  void Record(uint32_t worker, uint64_t generation, uint64_t sequence, uint64_t lsn);
+
+  void Save(ShardRecord* record) const;
+  void Load(const ShardRecord& record);
 
  private:
-  struct Entry {
-    uint64_t generation = 0;
-    uint64_t applied = 0;
-    bool applying = false;  // applied + 1
-  };
-  Mutex mutex_;
-  absl::flat_hash_map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by worker
+  absl::btree_map<uint32_t, LedgerEntry> entries_;  // by worker
 };
 
 }  // namespace tessera

@@ -17,7 +17,7 @@ struct ServerOptions {
   std::string state_directory;  // this shard's RocksDB lives in a folder of its own below
 };
 
-// Thread-safe. State machine: closed until Open; Open again (a new incarnation) drops everything and loads anew.
+// Thread-safe. State machine: closed until Open or Recover; Open again (a new incarnation) drops everything and loads anew.
 class Server : public ParameterServerApi {
  public:
   // `pool` may be shared with a worker of the same process; it outlives the server.
@@ -31,6 +31,15 @@ class Server : public ParameterServerApi {
   absl::Status Commit(const CommitRequest& request, CommitReply* reply) override;
   absl::Status Save(const SaveRequest& request, SaveReply* reply) override;
   absl::Status DescribeServer(const DescribeServerRequest& request, DescribeServerReply* reply) override;
+  absl::Status Ahead(const AheadRequest& request, AheadReply* reply) override;
+  absl::Status GetRows(const GetRowsRequest& request, GetRowsReply* reply) override;
+  absl::Status Evict(const EvictRequest& request, EvictReply* reply) override;
+
+  // Goes on where the last process on this state folder ended, if it kept a log; else the server stays closed. Before the first call.
+  // DATA_LOSS: what is there is damaged or incomplete, and where.
+  absl::Status Recover();
+  // Before a stop: leaves nothing for the next start to replay.
+  absl::Status WriteBackAll();
 
  private:
   class Impl;

@@ -1,5 +1,6 @@
 #include "ps/server/sync_steps.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -57,10 +58,10 @@ std::string NameOf(const StageRequest& request) {
                       request.peer().generation(), ", step ", request.step());
 }
 
-void SyncSteps::Reset(uint64_t step) {
+void SyncSteps::Reset(uint64_t step, const Decision* decision) {
   MutexLock lock(&mutex_);
   step_ = step;
-  last_.reset();
+  last_ = decision == nullptr ? nullptr : std::make_unique<Decision>(*decision);
   staged_.clear();
 }
 
@@ -94,19 +95,19 @@ absl::StatusOr<SyncSteps::Standing> SyncSteps::StandingOfCommit(const Decision& 
   return StandingOf(decision.step() + 1, decision);
 }
 
-absl::StatusOr<bool> SyncSteps::IsStaged(const StageRequest& request) const {
+absl::StatusOr<const StagedPart*> SyncSteps::FindStaged(const StageRequest& request) const {
   MutexLock lock(&mutex_);
-  return IsStagedLocked(request);
+  return FindStagedLocked(request);
 }
 
-absl::StatusOr<bool> SyncSteps::IsStagedLocked(const StageRequest& request) const {
+absl::StatusOr<const StagedPart*> SyncSteps::FindStagedLocked(const StageRequest& request) const {
   if (request.parts() == 0 || request.parts() > kPartsMax || request.part() >= request.parts()) {
     return absl::InvalidArgumentError(absl::StrCat(NameOf(request), ": part ", request.part(), " of ", request.parts(), " parts"));
   }
   const auto found = staged_.find({request.share(), request.peer().worker(), request.peer().generation()});
   if (found != staged_.end()) {
     const StagedShare& share = found->second;
-    if (share.parts.size() == request.parts()) return share.parts[request.part()] != nullptr;
+    if (share.parts.size() == request.parts()) return share.parts[request.part()].get();
     return absl::InvalidArgumentError(absl::StrCat(NameOf(request), ": now has ", request.parts(), " parts, had ", share.parts.size()));
   }
   size_t attempts = 0;
@@ -115,15 +116,15 @@ absl::StatusOr<bool> SyncSteps::IsStagedLocked(const StageRequest& request) cons
   if (attempts >= kAttemptsMax) {
     return absl::ResourceExhaustedError(absl::StrCat(NameOf(request), ": ", attempts, " attempts of this share are staged already"));
   }
-  return false;
+  return nullptr;
 }
 
 absl::Status SyncSteps::Add(StagedPart part) {
   const StageRequest& request = *part.request;
   MutexLock lock(&mutex_);
   assert(request.step() == step_ + 1);
-  TESSERA_ASSIGN_OR_RETURN(const bool staged, IsStagedLocked(request));
-  if (staged) return absl::OkStatus();
+  TESSERA_ASSIGN_OR_RETURN(const StagedPart* const staged, FindStagedLocked(request));
+  if (staged != nullptr) return absl::OkStatus();
   StagedShare& share = staged_[{request.share(), request.peer().worker(), request.peer().generation()}];
   share.parts.resize(request.parts());
   share.parts[request.part()] = std::make_unique<StagedPart>(std::move(part));
@@ -159,6 +160,23 @@ void SyncSteps::Applied(const Decision& decision) {
   step_ = decision.step();
   last_ = std::make_unique<Decision>(decision);
   staged_.clear();
+}
+
+uint64_t SyncSteps::OldestStaged() const {
+  MutexLock lock(&mutex_);
+  uint64_t oldest = std::numeric_limits<uint64_t>::max();
+  for (const auto& [key, share] : staged_) {
+    for (const std::unique_ptr<StagedPart>& part : share.parts) {
+      if (part != nullptr) oldest = std::min(oldest, part->lsn);
+    }
+  }
+  return oldest;
+}
+
+void SyncSteps::Save(ShardRecord* record) const {
+  MutexLock lock(&mutex_);
+  record->set_step(step_);
+  if (last_ != nullptr) *record->mutable_decision() = *last_;
 }
 
 }  // namespace tessera

@@ -14,7 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
-#include "proto/parameter_server.pb.h"
+#include "proto/shard.pb.h"
 #include "ps/server/gradients.h"
 
 namespace tessera {
@@ -23,6 +23,7 @@ namespace tessera {
 struct StagedPart {
   std::unique_ptr<StageRequest> request;
   CheckedGradients gradients;
+  uint64_t lsn = 0;  // of its record
 };
 
 // Thread-safe. Calls that change the step (Applied, Reset) must not overlap calls that rely on it; the server's gate sees to that.
@@ -31,8 +32,8 @@ class SyncSteps {
   // Attempts kept of one share's step: beyond, somebody stages again and again without ever being decided.
   static constexpr size_t kAttemptsMax = 4;
 
-  // Drops everything; `step` is the last applied step.
-  void Reset(uint64_t step);
+  // Drops everything; `step` is the last applied step, `decision` d(step) where it is known.
+  void Reset(uint64_t step, const Decision* decision = nullptr);
   uint64_t step() const;
 
   enum class Standing { kHere, kCommitFirst };
@@ -42,10 +43,11 @@ class SyncSteps {
   // Of a flagged d(t) that is sent itself: kCommitFirst if it is to be applied now, kHere if it has been.
   absl::StatusOr<Standing> StandingOfCommit(const Decision& decision) const;
 
-  // Whether this very part is staged already, so that a repeat is acknowledged without being looked at. INVALID_ARGUMENT when its part
-  // numbers contradict an earlier part, RESOURCE_EXHAUSTED when too many attempts of the share are staged.
-  absl::StatusOr<bool> IsStaged(const StageRequest& request) const;
-  // Keeps a part of a stage of step a + 1; of two equal ones the first. Errors as IsStaged.
+  // The part that is staged already where this is a repeat of it, so that it is acknowledged without being looked at; null where it is
+  // new. INVALID_ARGUMENT when its part numbers contradict an earlier part, RESOURCE_EXHAUSTED when too many attempts of the share are
+  // staged. Valid until the next Applied, Drop or Reset.
+  absl::StatusOr<const StagedPart*> FindStaged(const StageRequest& request) const;
+  // Keeps a part of a stage of step a + 1; of two equal ones the first. Errors as FindStaged.
   absl::Status Add(StagedPart part);
   // Forgets all parts of the attempt that `request` belongs to: one of them was refused, so nothing of it is kept.
   void Drop(const StageRequest& request);
@@ -56,13 +58,18 @@ class SyncSteps {
   // The decision is applied: all stages of its step are dropped.
   void Applied(const Decision& decision);
 
+  // The lowest lsn of anything staged; UINT64_MAX where there is nothing.
+  uint64_t OldestStaged() const;
+  // a and d(a).
+  void Save(ShardRecord* record) const;
+
  private:
   using Key = std::tuple<uint32_t, uint32_t, uint64_t>;  // share, worker, generation
   struct StagedShare {
     std::vector<std::unique_ptr<StagedPart>> parts;  // null: not here yet
   };
 
-  absl::StatusOr<bool> IsStagedLocked(const StageRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<const StagedPart*> FindStagedLocked(const StageRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   uint64_t step_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -138,20 +138,30 @@ TEST_F(PushTest, AnEvaluationPullGivesZerosForUnknownIdsAndCountsNothing) {
   EXPECT_EQ(known, 50u);
 }
 
-TEST(PushLedgerTest, AnotherCallOfAPushThatIsBeingAppliedMustTryAgain) {
+TEST(PushLedgerTest, ARepeatNamesTheRecordThatMustBeDurableFirst) {
   PushLedger ledger;
   Peer peer;
   peer.set_worker(1);
   peer.set_generation(1);
-  ASSERT_EQ(ledger.Begin(peer, 1).value(), PushLedger::Verdict::kApply);
-  EXPECT_EQ(ledger.Begin(peer, 1).status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(ledger.Begin(peer, 2).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(ledger.Check(peer, 1).value().repeat);
+  EXPECT_EQ(ledger.Check(peer, 2).status().code(), absl::StatusCode::kFailedPrecondition) << "a gap";
+  ledger.Record(1, 1, 1, 77);
+  EXPECT_TRUE(ledger.Check(peer, 1).value().repeat);
+  EXPECT_EQ(ledger.Check(peer, 1).value().lsn, 77u);
+  EXPECT_FALSE(ledger.Check(peer, 2).value().repeat);
+
   Peer newer = peer;
   newer.set_generation(2);
-  EXPECT_EQ(ledger.Begin(newer, 1).status().code(), absl::StatusCode::kUnavailable);
-  ledger.Finish(peer, 1);
-  EXPECT_EQ(ledger.Begin(peer, 1).value(), PushLedger::Verdict::kRepeat);
-  EXPECT_EQ(ledger.Begin(newer, 1).value(), PushLedger::Verdict::kApply);
+  EXPECT_FALSE(ledger.Check(newer, 1).value().repeat);
+  ledger.Record(1, 2, 1, 78);
+  EXPECT_EQ(ledger.Check(peer, 2).status().code(), absl::StatusCode::kFailedPrecondition) << "its generation is over";
+
+  ShardRecord record;
+  ledger.Save(&record);
+  EXPECT_EQ(record.ledger_size(), 1) << "one entry for a worker, whatever its generations";
+  PushLedger loaded;
+  loaded.Load(record);
+  EXPECT_EQ(loaded.Check(newer, 1).value().lsn, 78u);
 }
 
 }  // namespace
