@@ -11,6 +11,7 @@ namespace {
 constexpr uint64_t kMissingSalt = 0x6d697373696e6701ull;
 constexpr uint64_t kScaledSalt = 0x7363616c65640001ull;
 constexpr uint64_t kBucketSalt = 0x6275636b65740001ull;
+constexpr uint64_t kRareSalt = 0x7261726500000001ull;
 
 }  // namespace
 
@@ -18,6 +19,7 @@ TokenHasher::TokenHasher(std::string_view embedding)
     : seed_(XXH3_64bits(embedding.data(), embedding.size())),
       missing_(XXH3_64bits_withSeed("", 0, seed_ ^ kMissingSalt)),
       scaled_(XXH3_64bits_withSeed("", 0, seed_ ^ kScaledSalt)),
+      rare_(XXH3_64bits_withSeed("", 0, seed_ ^ kRareSalt)),
       bucket_seed_(seed_ ^ kBucketSalt) {}
 
 uint64_t TokenHasher::Id(std::string_view token) const {

@@ -23,11 +23,14 @@ class TokenHasher {
   // Row of bucket k of a numeric feature, and the single row that scaled values of the feature multiply.
   uint64_t BucketId(uint32_t bucket) const;
   uint64_t ScaledId() const { return scaled_; }
+  // Row that stands in for every id of the embedding that has no row of its own.
+  uint64_t RareId() const { return rare_; }
 
  private:
   const uint64_t seed_;
   const uint64_t missing_;
   const uint64_t scaled_;
+  const uint64_t rare_;
   const uint64_t bucket_seed_;
 };
 

@@ -22,6 +22,8 @@ static_assert(kHeartbeatMs * 3 < kLeaseMs);
 // Deadline of one pull, stage or push; a larger step is many calls.
 inline constexpr int64_t kCallMs = 60000;
 static_assert(kPollMs * 2 < kCallMs);
+// A hint that has not arrived by now is of no use.
+inline constexpr int64_t kHintMs = 2000;
 // Saving or loading a shard may take long; the bound is there so that nothing waits for ever.
 inline constexpr int64_t kSaveMs = 3600000;
 

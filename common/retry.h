@@ -14,8 +14,11 @@ namespace tessera {
 
 // Whether an error may pass by itself: UNAVAILABLE or DEADLINE_EXCEEDED.
 bool IsAway(const absl::Status& status);
+// RESOURCE_EXHAUSTED of a server whose log or disk is full ("full: ..."): it passes once there is room again. A message that is too large
+// has the same code, but stays so.
+bool IsFull(const absl::Status& status);
 
-// Repeats calls to peers that are away. Thread-safe: constant after construction.
+// Repeats calls to peers that are away or full. Thread-safe: constant after construction.
 class Retry {
  public:
   // Waits between attempts: at first, and at most.
@@ -29,7 +32,7 @@ class Retry {
   Retry(Clock* clock, absl::Duration patience, const std::atomic<bool>* stopping)
       : Retry(clock, patience, [stopping] { return stopping != nullptr && stopping->load(std::memory_order_relaxed); }) {}
 
-  // Calls `attempt` until it returns something else than IsAway or `patience` has passed since the first call; then the last error says
+  // Calls `attempt` until it returns something else than IsAway or IsFull, or `patience` has passed since the first call; then the last error says
   // how long it was tried. CANCELLED when stopping.
   absl::Status Run(absl::FunctionRef<absl::Status()> attempt) const;
 

@@ -37,19 +37,20 @@ class IdTable {
 
   void Prefetch(uint64_t id) const { __builtin_prefetch(&slots_[Mix64(id) & mask_], 1); }
 
-  uint32_t Count(uint64_t id) {
+  // Adds to the id's occurrences.
+  uint32_t Count(uint64_t id, uint32_t occurrences = 1) {
     for (size_t i = Mix64(id) & mask_;; i = (i + 1) & mask_) {
       Slot& slot = slots_[i];
       if (slot.batch != batch_) {
         const uint32_t index = static_cast<uint32_t>(ids_.size());
         slot = {id, index, batch_};
         ids_.push_back(id);
-        counts_.push_back(1);
+        counts_.push_back(occurrences);
         if (ids_.size() * 2 > slots_.size()) Grow();
         return index;
       }
       if (slot.id == id) {
-        ++counts_[slot.index];
+        counts_[slot.index] += occurrences;
         return slot.index;
       }
     }
@@ -106,7 +107,7 @@ absl::Status CheckOccurrences(uint64_t rows, uint64_t occurrences) {
                                                  " can be looked up at once; take at most ", kMax / (occurrences / rows + 1), " rows"));
 }
 
-Batch MakeBatch(Rows rows) {
+Batch MakeBatch(Rows rows, absl::Span<const uint64_t> rare_ids) {
   thread_local IdTable table;
   thread_local std::vector<uint32_t> place;
   thread_local std::vector<uint32_t> next;
@@ -122,7 +123,10 @@ Batch MakeBatch(Rows rows) {
     batch.inverse[i] = table.Count(ids[i]);
   }
 
+  for (const uint64_t id : rare_ids) batch.rare.push_back(table.Count(id, 0));
+
   OrderByPartition(table, &batch, &place);
+  for (uint32_t& rare : batch.rare) rare = place[rare];
 
   next.assign(batch.occurrence_begin.begin(), batch.occurrence_begin.end() - 1);
   batch.occurrences.resize(ids.size());

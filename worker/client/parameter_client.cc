@@ -11,7 +11,9 @@
 #include "common/retry.h"
 #include "common/status_macros.h"
 #include "worker/client/dense_layout.h"
+#include "worker/client/hints.h"
 #include "worker/client/request_parts.h"
+#include "worker/client/row_gradients.h"
 #include "worker/client/shard_threads.h"
 
 namespace tessera {
@@ -37,6 +39,7 @@ class ParameterClient::Impl {
         shard_count_(static_cast<uint32_t>(shards.size())),
         layout_(plan.variables(), shard_count_),
         retry_(clock, options.patience, options.stopping),
+        hints_(options.hints),
         shards_(shard_count_),
         threads_(shard_count_) {
     for (uint32_t s = 0; s < shard_count_; ++s) {
@@ -55,7 +58,10 @@ class ParameterClient::Impl {
   absl::Status Pull(const Batch& batch, uint64_t step, const Decision* decision, bool evaluation, PulledValues* values) {
     values->rows.resize(batch.unique_ids.size() * row_dim_);
     values->dense.resize(layout_.floats());
-    return threads_.ForEach([&](uint32_t s) { return PullShard(s, batch, step, decision, evaluation, values); });
+    TESSERA_RETURN_IF_ERROR(threads_.ForEach([&](uint32_t s) { return PullShard(s, batch, step, decision, evaluation, values); }));
+    values->absent.clear();
+    for (const Shard& shard : shards_) values->absent.insert(values->absent.end(), shard.absent.begin(), shard.absent.end());
+    return absl::OkStatus();
   }
 
   absl::Status Stage(const Batch& batch, uint64_t step, const Decision& decision, uint32_t share, absl::Span<const float> rows,
@@ -89,6 +95,7 @@ class ParameterClient::Impl {
       request.set_dense_learning_rate(options.dense_learning_rate);
       request.set_divisor(options.divisor);
       request.set_task(options.task);
+      request.set_period(options.period);
       const std::vector<RequestPart> parts = GradientParts(batch, s);
       for (uint32_t part = 0; part < parts.size(); ++part) {
         request.set_sequence(shards_[s].pushed + 1);
@@ -108,6 +115,7 @@ class ParameterClient::Impl {
     Peer peer;
     uint64_t pushed = 0;  // sequence of the last push the server took
     PullReply reply;      // kept for its buffers
+    std::vector<uint32_t> absent;  // of the last pull
   };
 
   absl::Status PullShard(uint32_t s, const Batch& batch, uint64_t step, const Decision* decision, bool evaluation, PulledValues* values) {
@@ -118,21 +126,39 @@ class ParameterClient::Impl {
     if (decision != nullptr) *request.mutable_decision() = *decision;
     request.set_evaluation(evaluation);
     const RequestPart ids = ShardIds(batch, s, shard_count_);
-    // The larger of a request's and a reply's bytes for one id.
-    const size_t id_bytes = std::max(sizeof(uint64_t), row_dim_ * sizeof(float));
+    // The larger of a request's and a reply's bytes for one id; a bit of the reply says whether it is absent.
+    const size_t id_bytes = std::max(sizeof(uint64_t), row_dim_ * sizeof(float)) + (batch.rare.empty() ? 0 : 1);
     const std::vector<RequestPart> parts = CutRequest(ids.begin, ids.end, id_bytes, SliceBytes(s));
+    shard.absent.clear();
     for (uint32_t k = 0; k < parts.size(); ++k) {
       const RequestPart& part = parts[k];
       request.clear_ids();
       AppendPacked(absl::MakeConstSpan(batch.unique_ids).subspan(part.begin, part.end - part.begin), request.mutable_ids());
       request.set_dense(k < layout_.slices(s));
       request.set_dense_slice(k);
+      shard.reply.clear_spilled();
+      shard.reply.clear_absent();  // a server called directly fills in what it has to say
       TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shard.api->Pull(request, &shard.reply); }));
       const size_t floats = (part.end - part.begin) * row_dim_;
       TESSERA_RETURN_IF_ERROR(CheckSize(shard.reply.values(), floats, s, "rows"));
       if (floats > 0) std::memcpy(values->rows.data() + part.begin * row_dim_, shard.reply.values().data(), floats * sizeof(float));
+      if (!batch.rare.empty()) TESSERA_RETURN_IF_ERROR(TakeAbsent(s, part));
       if (k < layout_.slices(s)) TESSERA_RETURN_IF_ERROR(TakeDense(s, k, values));
+      if (hints_ != nullptr) hints_->NoteSpilled(s, shard.reply.spilled());
       if (s == 0) values->step = shard.reply.step();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeAbsent(uint32_t s, const RequestPart& part) {
+    const std::string& bits = shards_[s].reply.absent();
+    const size_t ids = part.end - part.begin;
+    if (!bits.empty() && bits.size() != (ids + 7) / 8) {
+      return absl::InternalError(absl::StrCat("server ", s, " answered a pull of ", ids, " ids with ", bits.size(),
+                                              " bytes of absent ones: do worker and server run the same version?"));
+    }
+    for (size_t i = 0; i < (bits.empty() ? 0 : ids); ++i) {
+      if (static_cast<uint8_t>(bits[i / 8]) >> (i % 8) & 1) shards_[s].absent.push_back(static_cast<uint32_t>(part.begin + i));
     }
     return absl::OkStatus();
   }
@@ -159,15 +185,9 @@ class ParameterClient::Impl {
 
   void FillGradients(uint32_t s, const RequestPart& part, uint32_t number, const Batch& batch, absl::Span<const float> rows,
                      absl::Span<const float> dense, Gradients* out) const {
-    const size_t count = part.end - part.begin;
     out->Clear();
     out->set_rows(batch.size());
-    AppendPacked(absl::MakeConstSpan(batch.unique_ids).subspan(part.begin, count), out->mutable_ids());
-    const absl::Span<uint32_t> counts = PackedResize<uint32_t>(out->mutable_counts(), count);
-    for (size_t i = 0; i < count; ++i) {
-      counts[i] = batch.occurrence_begin[part.begin + i + 1] - batch.occurrence_begin[part.begin + i];
-    }
-    AppendPacked(rows.subspan(part.begin * row_dim_, count * row_dim_), out->mutable_values());
+    AppendRowGradients(batch, part, row_dim_, rows, out);
     if (number >= layout_.slices(s)) return;
     out->set_dense_slice(number);
     layout_.Gather(s, number, dense, PackedResize<float>(out->mutable_dense(), layout_.slice_floats(s, number)));
@@ -177,6 +197,7 @@ class ParameterClient::Impl {
   const uint32_t shard_count_;
   const DenseLayout layout_;
   const Retry retry_;
+  Hints* const hints_;
   std::vector<Shard> shards_;
   ShardThreads threads_;  // last: its threads use all of the above
 };

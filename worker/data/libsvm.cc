@@ -9,6 +9,7 @@
 #include "worker/data/label_parser.h"
 #include "worker/data/libsvm_line.h"
 #include "worker/data/row_parser.h"
+#include "worker/data/schema_fields.h"
 
 namespace tessera {
 namespace {
@@ -22,7 +23,7 @@ class LibsvmParser : public RowParser {
       : options_(options),
         labels_(labels),
         label_parser_(plan.job().data()),
-        hasher_("index"),
+        hasher_(kLibsvmEmbedding),
         field_end_(plan.schema().libsvm_field_end().begin(), plan.schema().libsvm_field_end().end()),
         fields_(static_cast<uint32_t>(plan.schema().fields_size())) {
     const size_t table_size = field_end_.empty() ? 0 : std::min<size_t>(kFieldTableSize, field_end_.back());

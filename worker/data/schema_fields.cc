@@ -24,4 +24,17 @@ void NameModelInputs(Schema* schema) {
   }
 }
 
+std::vector<std::string> FieldEmbeddings(const Schema& schema) {
+  if (schema.format() == libsvm) return std::vector<std::string>(static_cast<size_t>(schema.fields_size()), kLibsvmEmbedding);
+  std::vector<std::string> embeddings;
+  for (const Column& column : schema.columns()) {
+    if (column.role() == Column::CATEGORICAL) embeddings.push_back(column.embedding().empty() ? column.name() : column.embedding());
+  }
+  for (const Column& column : schema.columns()) {
+    if (column.role() != Column::NUMERIC) continue;
+    embeddings.insert(embeddings.end(), IsTreated(column, bucket) + IsTreated(column, scaled), column.name());
+  }
+  return embeddings;
+}
+
 }  // namespace tessera

@@ -4,7 +4,9 @@
 
 namespace tessera {
 
-BatchAhead::BatchAhead(std::unique_ptr<RowStream> stream, uint64_t rows_max) : stream_(std::move(stream)), rows_max_(rows_max) {
+BatchAhead::BatchAhead(std::unique_ptr<RowStream> stream, uint64_t rows_max, std::vector<uint64_t> rare_ids,
+                       std::function<void(const Batch&)> on_next)
+    : stream_(std::move(stream)), rows_max_(rows_max), rare_ids_(std::move(rare_ids)), on_next_(std::move(on_next)) {
   thread_ = std::thread([this] { MakeBatches(); });
 }
 
@@ -39,10 +41,14 @@ void BatchAhead::MakeBatches() {
     Position next;
     const absl::Status status = stream_->Next(rows_max_, &rows, &next);
     Batch batch;
-    if (status.ok()) batch = MakeBatch(std::move(rows));
+    if (status.ok()) batch = MakeBatch(std::move(rows), rare_ids_);
+    {
+      MutexLock lock(&mutex_);
+      while (has_ready_ && !stopping_) changed_.Wait(&mutex_);
+      if (stopping_) return;
+    }
+    if (on_next_ != nullptr && status.ok()) on_next_(batch);
     MutexLock lock(&mutex_);
-    while (has_ready_ && !stopping_) changed_.Wait(&mutex_);
-    if (stopping_) return;
     status_ = status;
     if (status.ok()) {
       ready_ = {std::move(batch), next};

@@ -1,8 +1,10 @@
 // Makes the next batch of a stream while the current one is computed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -21,7 +23,9 @@ struct TrainingBatch {
 // Cuts a stream into batches of `rows_max` rows (the last one fewer) on a thread of its own, one batch ahead. Owned by one thread.
 class BatchAhead {
  public:
-  BatchAhead(std::unique_ptr<RowStream> stream, uint64_t rows_max);
+  // `rare_ids`: RareIds of the plan. `on_next` (may be null) is shown each batch on that thread, once the batch before it is taken.
+  BatchAhead(std::unique_ptr<RowStream> stream, uint64_t rows_max, std::vector<uint64_t> rare_ids,
+             std::function<void(const Batch&)> on_next = nullptr);
   ~BatchAhead();
   BatchAhead(const BatchAhead&) = delete;
   BatchAhead& operator=(const BatchAhead&) = delete;
@@ -36,6 +40,8 @@ class BatchAhead {
 
   const std::unique_ptr<RowStream> stream_;  // used by thread_ only
   const uint64_t rows_max_;
+  const std::vector<uint64_t> rare_ids_;
+  const std::function<void(const Batch&)> on_next_;
   Mutex mutex_;
   CondVar changed_;
   TrainingBatch ready_ ABSL_GUARDED_BY(mutex_);

@@ -70,8 +70,9 @@ absl::Status Scorer::ScoreBatch(Rows rows, absl::Span<const Run> runs, Input* in
                                 absl::FunctionRef<absl::Status(const ScoredRows&)> sink) {
   if (stopping_ != nullptr && stopping_->load(std::memory_order_relaxed)) return absl::CancelledError("stopped");
   TESSERA_RETURN_IF_ERROR(CheckOccurrences(rows.size(), rows.ids.size()));
-  const Batch batch = MakeBatch(std::move(rows));
+  Batch batch = MakeBatch(std::move(rows), rare_ids_);
   TESSERA_RETURN_IF_ERROR(client_->Pull(batch, version.step, version.decision, /*evaluation=*/true, &values_));
+  if (!values_.absent.empty()) UseRareRows(values_.absent, &batch);
   TESSERA_RETURN_IF_ERROR(model_->Predict(batch, {values_.rows, values_.dense}, &logits_));
   for (size_t i = 0; i < logits_.size(); ++i) {
     if (std::isfinite(logits_[i])) continue;

@@ -12,6 +12,7 @@
 #include "common/parameter_server_api.h"
 #include "common/thread_pool.h"
 #include "proto/plan.pb.h"
+#include "worker/batch/rare_rows.h"
 #include "worker/client/parameter_client.h"
 #include "worker/compute/backend.h"
 #include "worker/data/input.h"
@@ -52,7 +53,7 @@ class Scorer {
                      absl::FunctionRef<absl::Status(const ScoredRows&)> sink);
 
  private:
-  Scorer(const Plan& plan, size_t batch_rows) : plan_(plan), batch_rows_(batch_rows) {}
+  Scorer(const Plan& plan, size_t batch_rows) : plan_(plan), rare_ids_(RareIds(plan)), batch_rows_(batch_rows) {}
   struct Run {
     uint64_t block;
     size_t end;  // row of the batch after its last one
@@ -61,6 +62,7 @@ class Scorer {
                           absl::FunctionRef<absl::Status(const ScoredRows&)> sink);
 
   const Plan plan_;
+  const std::vector<uint64_t> rare_ids_;
   const size_t batch_rows_;
   int reader_threads_ = 1;
   const std::atomic<bool>* stopping_ = nullptr;

@@ -21,7 +21,7 @@ absl::Status ShareBatches::Next(const Assignment& share, TrainingBatch* out) {
     TESSERA_ASSIGN_OR_RETURN(std::unique_ptr<RowStream> rows,
                              RowStream::ForShare(plan_, input_, share.share(), plan_.job().training().shares(), share.position()));
     stream.rows_max = share.rows_max();
-    stream.batches = std::make_unique<BatchAhead>(std::move(rows), share.rows_max());
+    stream.batches = std::make_unique<BatchAhead>(std::move(rows), share.rows_max(), rare_ids_, on_next_);
   }
   TESSERA_RETURN_IF_ERROR(stream.batches->Next(out));
   stream.position = out->next;

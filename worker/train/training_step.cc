@@ -3,43 +3,43 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/learning_rate.h"
 #include "common/status_macros.h"
+#include "worker/batch/rare_rows.h"
 #include "worker/train/batch_ahead.h"
 
 namespace tessera {
 namespace {
-
-double LearningRate(const Optimizer& optimizer) {
-  switch (optimizer.kind_case()) {
-    case Optimizer::kSgd: return optimizer.sgd().learning_rate();
-    case Optimizer::kAdagrad: return optimizer.adagrad().learning_rate();
-    case Optimizer::kAdam: return optimizer.adam().learning_rate();
-    default: break;
-  }
-  return 0;
-}
 
 uint64_t TaskBatchRows(const Training& training) {
   const uint64_t workers = training.workers();
   return (training.batch_size() + workers - 1) / workers;
 }
 
+std::function<void(const Batch&)> HintsOf(Hints* hints) {
+  if (hints == nullptr) return nullptr;
+  return [hints](const Batch& batch) { hints->Offer(batch); };
+}
+
 }  // namespace
 
-TrainingStep::TrainingStep(const Plan& plan, std::shared_ptr<Input> input, CtrModel* model, const std::atomic<bool>* stopping)
+TrainingStep::TrainingStep(const Plan& plan, std::shared_ptr<Input> input, CtrModel* model, const std::atomic<bool>* stopping,
+                           Hints* hints)
     : plan_(plan),
       input_(input),
       model_(model),
       stopping_(stopping),
       task_batch_rows_(TaskBatchRows(plan.job().training())),
-      batches_(plan, std::move(input)) {}
+      on_next_(HintsOf(hints)),
+      batches_(plan, std::move(input), on_next_) {}
 
 absl::StatusOr<ShareDone> TrainingStep::RunShare(const Decision& decision, const Assignment& share, ParameterClient* client) {
   const uint64_t step = decision.step() + 1;
   TrainingBatch next;
   TESSERA_RETURN_IF_ERROR(batches_.Next(share, &next));
-  const Batch& batch = next.batch;
+  Batch& batch = next.batch;
   TESSERA_RETURN_IF_ERROR(client->Pull(batch, step, &decision, /*evaluation=*/false, &values_));
+  if (!values_.absent.empty()) UseRareRows(values_.absent, &batch);
   const StepKey key = {plan_.job().seed(), step, static_cast<uint64_t>(share.share()) << 32};
   TESSERA_RETURN_IF_ERROR(Gradients(batch, key, absl::StrCat("step ", step)));
   TESSERA_RETURN_IF_ERROR(client->Stage(batch, step, decision, share.share(), gradients_.rows, gradients_.dense));
@@ -55,7 +55,7 @@ absl::StatusOr<ShareDone> TrainingStep::RunShare(const Decision& decision, const
 absl::StatusOr<TaskDone> TrainingStep::RunTask(const Task& task, ParameterClient* client) {
   TESSERA_ASSIGN_OR_RETURN(std::unique_ptr<RowStream> rows,
                            RowStream::ForTask(plan_, input_, task.epoch(), task.task(), task.first_block(), task.last_block()));
-  BatchAhead batches(std::move(rows), task_batch_rows_);
+  BatchAhead batches(std::move(rows), task_batch_rows_, RareIds(plan_), on_next_);
   TaskDone done;
   done.set_task(task.task());
   TrainingBatch next;
@@ -63,7 +63,7 @@ absl::StatusOr<TaskDone> TrainingStep::RunTask(const Task& task, ParameterClient
     if (stopping_ != nullptr && stopping_->load(std::memory_order_relaxed)) return absl::CancelledError("stopped");
     TESSERA_RETURN_IF_ERROR(batches.Next(&next));
     if (next.batch.size() == 0) break;
-    TESSERA_RETURN_IF_ERROR(PushBatch(task, done.pushes(), next.batch, client));
+    TESSERA_RETURN_IF_ERROR(PushBatch(task, done.pushes(), &next.batch, client));
     done.set_rows(done.rows() + next.batch.size());
     done.set_loss(done.loss() + gradients_.loss);
     done.set_pushes(done.pushes() + 1);
@@ -71,17 +71,19 @@ absl::StatusOr<TaskDone> TrainingStep::RunTask(const Task& task, ParameterClient
   return done;
 }
 
-absl::Status TrainingStep::PushBatch(const Task& task, uint64_t push, const Batch& batch, ParameterClient* client) {
-  TESSERA_RETURN_IF_ERROR(client->Pull(batch, /*step=*/0, /*decision=*/nullptr, /*evaluation=*/false, &values_));
+absl::Status TrainingStep::PushBatch(const Task& task, uint64_t push, Batch* batch, ParameterClient* client) {
+  TESSERA_RETURN_IF_ERROR(client->Pull(*batch, /*step=*/0, /*decision=*/nullptr, /*evaluation=*/false, &values_));
+  if (!values_.absent.empty()) UseRareRows(values_.absent, batch);
   const StepKey key = {plan_.job().seed(), task.task() << 32 | push, 0};
-  TESSERA_RETURN_IF_ERROR(Gradients(batch, key, absl::StrCat("task ", task.task(), ", batch ", push + 1)));
+  TESSERA_RETURN_IF_ERROR(Gradients(*batch, key, absl::StrCat("task ", task.task(), ", batch ", push + 1)));
   ParameterClient::PushOptions options;
   options.task = task.task();
   options.optimizer_step = task.optimizer_step() + push * task.optimizer_step_stride();
   options.sparse_learning_rate = LearningRate(plan_.job().optimizers().sparse());
   options.dense_learning_rate = LearningRate(plan_.job().optimizers().dense());
   options.divisor = static_cast<double>(task_batch_rows_);
-  return client->Push(batch, options, gradients_.rows, gradients_.dense);
+  options.period = plan_.job().data().period();
+  return client->Push(*batch, options, gradients_.rows, gradients_.dense);
 }
 
 absl::Status TrainingStep::Gradients(const Batch& batch, const StepKey& key, const std::string& step) {

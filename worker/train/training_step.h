@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "proto/coordinator.pb.h"
 #include "proto/plan.pb.h"
+#include "worker/client/hints.h"
 #include "worker/client/parameter_client.h"
 #include "worker/data/input.h"
 #include "worker/model/model.h"
@@ -17,8 +19,8 @@ namespace tessera {
 // Computes what this worker's part of the job is. Owned by one thread; what it is given outlives it.
 class TrainingStep {
  public:
-  // `stopping` may be null; once it is true, a task ends early with CANCELLED.
-  TrainingStep(const Plan& plan, std::shared_ptr<Input> input, CtrModel* model, const std::atomic<bool>* stopping);
+  // `stopping` may be null; once it is true, a task ends early with CANCELLED. `hints` hear of each batch before it is pulled; may be null.
+  TrainingStep(const Plan& plan, std::shared_ptr<Input> input, CtrModel* model, const std::atomic<bool>* stopping, Hints* hints);
 
   // sync: one share of step decision.step + 1. On return its gradients are staged on every server.
   absl::StatusOr<ShareDone> RunShare(const Decision& decision, const Assignment& share, ParameterClient* client);
@@ -28,7 +30,7 @@ class TrainingStep {
   absl::StatusOr<TaskDone> RunTask(const Task& task, ParameterClient* client);
 
  private:
-  absl::Status PushBatch(const Task& task, uint64_t push, const Batch& batch, ParameterClient* client);
+  absl::Status PushBatch(const Task& task, uint64_t push, Batch* batch, ParameterClient* client);
   // From values_ to gradients_. Gradients that are not finite are an INVALID_ARGUMENT that names step, rows and feature: it is looked for
   // before anything is sent to any server.
   absl::Status Gradients(const Batch& batch, const StepKey& key, const std::string& step);
@@ -38,6 +40,7 @@ class TrainingStep {
   CtrModel* const model_;
   const std::atomic<bool>* const stopping_;
   const uint64_t task_batch_rows_;
+  const std::function<void(const Batch&)> on_next_;
   ShareBatches batches_;
   PulledValues values_;        // reused from step to step
   ModelGradients gradients_;

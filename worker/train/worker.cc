@@ -9,6 +9,7 @@
 #include "common/job/utf8.h"
 #include "common/retry.h"
 #include "common/status_macros.h"
+#include "worker/plan/count_sightings.h"
 #include "worker/plan/plan.h"
 #include "worker/train/heartbeat.h"
 #include "worker/train/workplace.h"
@@ -71,7 +72,13 @@ class Worker {
   absl::Status Survey(const SurveyTask& task, DoneRequest* report) {
     Say("looking at the data");
     const std::vector<Origin> origins(task.origins().begin(), task.origins().end());
-    TESSERA_ASSIGN_OR_RETURN(*report->mutable_survey()->mutable_plan(), MakePlan(task.job(), origins));
+    TESSERA_ASSIGN_OR_RETURN(const Plan plan, MakePlan(task.job(), origins));
+    *report->mutable_survey()->mutable_plan() = plan;
+    const Admission& admission = plan.job().admission();
+    if (task.resumed() || admission.sightings() <= 1 || admission.count() != before) return absl::OkStatus();
+    Say("counting how often each id stands in the data (admission.count: before)");
+    if (pool_ == nullptr) MakePool(plan.job().training());
+    TESSERA_ASSIGN_OR_RETURN(*report->mutable_survey()->mutable_sightings(), CountSightings(plan, pool_, options_.stopping));
     return absl::OkStatus();
   }
 

@@ -10,6 +10,7 @@
 #include "common/thread_pool.h"
 #include "proto/coordinator.pb.h"
 #include "proto/plan.pb.h"
+#include "worker/client/hints.h"
 #include "worker/client/parameter_client.h"
 #include "worker/compute/backend.h"
 #include "worker/data/input.h"
@@ -42,6 +43,7 @@ class Workplace {
   std::shared_ptr<Input> evaluate_;  // opened when first asked for
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<CtrModel> model_;
+  std::unique_ptr<Hints> hints_;  // before step and client, which use it
   std::unique_ptr<TrainingStep> step_;
   std::unique_ptr<ParameterClient> client_;
 };

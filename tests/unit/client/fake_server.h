@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,14 @@ class FakeServer : public ParameterServerApi {
       EXPECT_EQ(ShardOf(PartitionOf(ids[i]), shards_), shard_);
       for (uint32_t c = 0; c < dim_; ++c) values[i * dim_ + c] = ValueOf(ids[i], c);
     }
+    if (!absent_.empty()) {
+      reply->mutable_absent()->assign((ids.size() + 7) / 8, 0);
+      for (size_t i = 0; i < ids.size(); ++i) {
+        if (absent_.count(ids[i]) > 0) (*reply->mutable_absent())[i / 8] |= static_cast<char>(1 << i % 8);
+      }
+    }
+    if (wrong_absent_) reply->mutable_absent()->push_back('x');
+    if (spilled_) reply->set_spilled(true);
     reply->clear_dense();
     if (request.dense()) {
       EXPECT_LT(request.dense_slice(), slice_begin_.size());
@@ -79,6 +88,19 @@ class FakeServer : public ParameterServerApi {
     MutexLock lock(&mutex_);
     errors_ = std::move(errors);
   }
+  void SetSpilled(bool spilled) {
+    MutexLock lock(&mutex_);
+    spilled_ = spilled;
+  }
+  // These ids have no row.
+  void SetAbsent(std::set<uint64_t> ids) {
+    MutexLock lock(&mutex_);
+    absent_ = std::move(ids);
+  }
+  void AnswerWrongAbsent() {
+    MutexLock lock(&mutex_);
+    wrong_absent_ = true;
+  }
   void AnswerWrongSize() {
     MutexLock lock(&mutex_);
     wrong_size_ = true;
@@ -89,6 +111,7 @@ class FakeServer : public ParameterServerApi {
   std::vector<PushRequest> pushes() const { return Locked(&FakeServer::pushes_); }
   // What arrived: id -> (count, first gradient), and the dense sums, slice by slice.
   std::map<uint64_t, std::pair<uint32_t, float>> taken() const { return Locked(&FakeServer::taken_); }
+  std::map<uint64_t, uint32_t> sighted() const { return Locked(&FakeServer::sighted_); }
   std::vector<float> taken_dense() const { return Locked(&FakeServer::taken_dense_); }
   const std::vector<float>& dense() const { return dense_; }
 
@@ -121,6 +144,13 @@ class FakeServer : public ParameterServerApi {
       EXPECT_EQ(ShardOf(PartitionOf(ids[i]), shards_), shard_);
       EXPECT_TRUE(taken_.emplace(ids[i], std::make_pair(counts[i], values[i * dim_])).second) << "sent twice";
     }
+    const auto sighted = *PackedView<uint64_t>(gradients.sighted_ids(), "sighted_ids");
+    const auto sighted_counts = *PackedView<uint32_t>(gradients.sighted_counts(), "sighted_counts");
+    ASSERT_EQ(sighted.size(), sighted_counts.size());
+    for (size_t i = 0; i < sighted.size(); ++i) {
+      EXPECT_EQ(ShardOf(PartitionOf(sighted[i]), shards_), shard_);
+      EXPECT_TRUE(sighted_.emplace(sighted[i], sighted_counts[i]).second) << "sent twice";
+    }
     const auto dense = *PackedView<float>(gradients.dense(), "dense");
     taken_dense_.insert(taken_dense_.end(), dense.begin(), dense.end());
   }
@@ -132,11 +162,15 @@ class FakeServer : public ParameterServerApi {
   std::vector<float> dense_;  // each value is its place among all
   mutable Mutex mutex_;
   std::deque<absl::Status> errors_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint64_t> absent_ ABSL_GUARDED_BY(mutex_);
+  bool spilled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool wrong_absent_ ABSL_GUARDED_BY(mutex_) = false;
   bool wrong_size_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<PullRequest> pulls_ ABSL_GUARDED_BY(mutex_);
   std::vector<StageRequest> stages_ ABSL_GUARDED_BY(mutex_);
   std::vector<PushRequest> pushes_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::pair<uint32_t, float>> taken_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, uint32_t> sighted_ ABSL_GUARDED_BY(mutex_);
   std::vector<float> taken_dense_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -6,20 +6,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/unit/client/fake_server.h"
+#include "tests/unit/client/client_cluster.h"
 
 namespace tessera {
 namespace {
 
 using ::testing::HasSubstr;
-
-Plan SmallPlan(uint32_t embedding = 4) {
-  Plan plan;
-  plan.mutable_table()->add_segments()->set_dim(1);
-  plan.mutable_table()->add_segments()->set_dim(embedding);
-  for (uint64_t floats : {uint64_t{3} * kDenseChunkFloats + 5, uint64_t{1}, uint64_t{70}}) plan.add_variables()->add_shape(floats);
-  return plan;
-}
 
 Batch MadeBatch(size_t rows, uint32_t fields, uint64_t ids) {
   Rows made;
@@ -32,43 +24,12 @@ Batch MadeBatch(size_t rows, uint32_t fields, uint64_t ids) {
   return MakeBatch(std::move(made));
 }
 
-class Cluster {
- public:
-  Cluster(const Plan& plan, uint32_t shards, absl::Duration patience = absl::Seconds(10), const std::atomic<bool>* stopping = nullptr) {
-    std::vector<ParameterServerApi*> apis;
-    for (uint32_t s = 0; s < shards; ++s) {
-      servers.push_back(std::make_unique<FakeServer>(plan, s, shards));
-      apis.push_back(servers.back().get());
-    }
-    ParameterClient::Options options;
-    options.job = "job";
-    options.incarnation = 5;
-    options.worker = 3;
-    options.generation = 9;
-    options.patience = patience;
-    options.stopping = stopping;
-    client = std::make_unique<ParameterClient>(plan, apis, options, &clock);
-  }
-  std::vector<float> taken_dense() const {
-    std::vector<float> all;
-    for (const auto& server : servers) {
-      const std::vector<float> part = server->taken_dense();
-      all.insert(all.end(), part.begin(), part.end());
-    }
-    return all;
-  }
-
-  FakeClock clock;
-  std::vector<std::unique_ptr<FakeServer>> servers;
-  std::unique_ptr<ParameterClient> client;
-};
-
 class ParameterClientShardsTest : public ::testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Shards, ParameterClientShardsTest, ::testing::Values(1, 2, 3, 8, 256));
 
 TEST_P(ParameterClientShardsTest, APullPutsEveryValueAtItsPlace) {
-  const Plan plan = SmallPlan();
-  Cluster cluster(plan, GetParam());
+  const Plan plan = ClientPlan();
+  ClientCluster cluster(plan, GetParam());
   const Batch batch = MadeBatch(300, 7, 900);
   PulledValues values;
   ASSERT_TRUE(cluster.client->Pull(batch, 0, nullptr, false, &values).ok());
@@ -83,10 +44,10 @@ TEST_P(ParameterClientShardsTest, APullPutsEveryValueAtItsPlace) {
 }
 
 TEST(ParameterClientTest, DenseValuesOfAnySizeTravelInSlices) {
-  Plan plan = SmallPlan();
+  Plan plan = ClientPlan();
   plan.mutable_variables(0)->set_shape(0, uint64_t{300} * kDenseChunkFloats);
   const size_t floats = 300 * kDenseChunkFloats + 1 + 70;
-  Cluster cluster(plan, 1);
+  ClientCluster cluster(plan, 1);
   const Batch batch = MadeBatch(10, 3, 20);
   PulledValues values;
   ASSERT_TRUE(cluster.client->Pull(batch, 0, nullptr, false, &values).ok());
@@ -99,8 +60,8 @@ TEST(ParameterClientTest, DenseValuesOfAnySizeTravelInSlices) {
 }
 
 TEST_P(ParameterClientShardsTest, AStageReachesEveryShardWithItsOwnPart) {
-  const Plan plan = SmallPlan();
-  Cluster cluster(plan, GetParam());
+  const Plan plan = ClientPlan();
+  ClientCluster cluster(plan, GetParam());
   const Batch batch = MadeBatch(10, 3, 20);
   std::vector<float> rows(batch.unique_ids.size() * 5), dense(3 * kDenseChunkFloats + 5 + 1 + 70);
   for (size_t i = 0; i < batch.unique_ids.size(); ++i) rows[i * 5] = static_cast<float>(i);
@@ -126,8 +87,8 @@ TEST_P(ParameterClientShardsTest, AStageReachesEveryShardWithItsOwnPart) {
 }
 
 TEST_P(ParameterClientShardsTest, PushesCountFromOneWithoutGaps) {
-  const Plan plan = SmallPlan();
-  Cluster cluster(plan, GetParam());
+  const Plan plan = ClientPlan();
+  ClientCluster cluster(plan, GetParam());
   const std::vector<float> dense(3 * kDenseChunkFloats + 5 + 1 + 70);
   for (uint64_t seed : {1, 2, 3}) {
     Rows made;
@@ -152,8 +113,8 @@ TEST_P(ParameterClientShardsTest, PushesCountFromOneWithoutGaps) {
 }
 
 TEST(ParameterClientTest, ALargeBatchIsCutBelowTheLimitAndPutTogether) {
-  const Plan plan = SmallPlan(64);
-  Cluster cluster(plan, 1);
+  const Plan plan = ClientPlan(64);
+  ClientCluster cluster(plan, 1);
   const Batch batch = MadeBatch(100000, 1, 100000);
   ASSERT_GT(batch.unique_ids.size() * 65 * sizeof(float), 3 * kPayloadBytesTarget);
   PulledValues values;
@@ -173,8 +134,8 @@ TEST(ParameterClientTest, ALargeBatchIsCutBelowTheLimitAndPutTogether) {
 }
 
 TEST(ParameterClientTest, AServerThatIsAwayForAMomentIsCalledAgain) {
-  const Plan plan = SmallPlan();
-  Cluster cluster(plan, 2);
+  const Plan plan = ClientPlan();
+  ClientCluster cluster(plan, 2);
   const Batch batch = MadeBatch(10, 3, 20);
   PulledValues values;
   cluster.servers[1]->FailNext({absl::UnavailableError("a"), absl::DeadlineExceededError("b"), absl::UnavailableError("c")});
@@ -184,8 +145,8 @@ TEST(ParameterClientTest, AServerThatIsAwayForAMomentIsCalledAgain) {
 }
 
 TEST(ParameterClientTest, AServerThatStaysAwayIsNamedWithTheTimeItWasTried) {
-  const Plan plan = SmallPlan();
-  Cluster cluster(plan, 2, absl::Seconds(90));
+  const Plan plan = ClientPlan();
+  ClientCluster cluster(plan, 2, absl::Seconds(90));
   cluster.servers[1]->FailNext(std::deque<absl::Status>(1000, absl::UnavailableError("server 1 at 10.0.0.2:7001: connection refused")));
   PulledValues values;
   const absl::Time begin = cluster.clock.Now();
@@ -195,11 +156,53 @@ TEST(ParameterClientTest, AServerThatStaysAwayIsNamedWithTheTimeItWasTried) {
   EXPECT_EQ(cluster.clock.Now() - begin, absl::Seconds(90));
 }
 
+TEST(ParameterClientTest, AServerThatIsFullForAMomentIsCalledAgain) {
+  const Plan plan = ClientPlan();
+  ClientCluster cluster(plan, 2);
+  const Batch batch = MadeBatch(10, 3, 20);
+  PulledValues values;
+  const absl::Status full = absl::ResourceExhaustedError("full: the log has 4 GiB (storage.log_per_server)");
+  const absl::Status remote = absl::ResourceExhaustedError("server 1 at 10.0.0.2:7001: full: no space left on device");
+  cluster.servers[1]->FailNext({full, remote});
+  ASSERT_TRUE(cluster.client->Pull(batch, 0, nullptr, false, &values).ok());
+  cluster.servers[1]->FailNext({remote, remote});
+  ASSERT_TRUE(cluster.client->Stage(batch, 1, Decision(), 0, values.rows, values.dense).ok());
+  ClientCluster pushed(plan, 1);
+  pushed.servers[0]->FailNext({full});
+  ASSERT_TRUE(pushed.client->Push(batch, {}, values.rows, values.dense).ok());
+  ASSERT_EQ(pushed.servers[0]->pushes().size(), 1u);
+  EXPECT_EQ(pushed.servers[0]->pushes()[0].sequence(), 1u);
+}
+
+TEST(ParameterClientTest, AServerThatStaysFullEndsInItsOwnWords) {
+  const Plan plan = ClientPlan();
+  ClientCluster cluster(plan, 1, absl::Seconds(90));
+  cluster.servers[0]->FailNext(std::deque<absl::Status>(1000, absl::ResourceExhaustedError("full: no space left on /state")));
+  PulledValues values;
+  const absl::Time begin = cluster.clock.Now();
+  const absl::Status status = cluster.client->Pull(MadeBatch(10, 3, 20), 0, nullptr, false, &values);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "full: no space left on /state (tried for 1m30s)");
+  EXPECT_EQ(cluster.clock.Now() - begin, absl::Seconds(90));
+}
+
+TEST(ParameterClientTest, AMessageThatIsTooLargeIsNotSentAgain) {
+  const Plan plan = ClientPlan();
+  for (const char* words : {"server 0 at h:1: Received message larger than max (71000000 vs. 67108864)", "Sent message larger than max", "joyful: "}) {
+    ClientCluster cluster(plan, 1);
+    cluster.servers[0]->FailNext({absl::ResourceExhaustedError(words)});
+    PulledValues values;
+    const absl::Time begin = cluster.clock.Now();
+    EXPECT_EQ(cluster.client->Pull(MadeBatch(10, 3, 20), 0, nullptr, false, &values), absl::ResourceExhaustedError(words));
+    EXPECT_EQ(cluster.clock.Now(), begin);
+  }
+}
+
 TEST(ParameterClientTest, ARefusalIsNotRetried) {
-  const Plan plan = SmallPlan();
+  const Plan plan = ClientPlan();
   for (const absl::Status& refusal : {absl::FailedPreconditionError("wrong peer"), absl::AbortedError("step over"),
                                       absl::DataLossError("state lost"), absl::InvalidArgumentError("bug")}) {
-    Cluster cluster(plan, 1);
+    ClientCluster cluster(plan, 1);
     cluster.servers[0]->FailNext({refusal});
     PulledValues values;
     EXPECT_EQ(cluster.client->Pull(MadeBatch(10, 3, 20), 0, nullptr, false, &values), refusal);
@@ -207,17 +210,17 @@ TEST(ParameterClientTest, ARefusalIsNotRetried) {
 }
 
 TEST(ParameterClientTest, AStoppedWorkerDoesNotWaitForAServer) {
-  const Plan plan = SmallPlan();
+  const Plan plan = ClientPlan();
   const std::atomic<bool> stopping = true;
-  Cluster cluster(plan, 1, absl::Hours(1), &stopping);
+  ClientCluster cluster(plan, 1, absl::Hours(1), &stopping);
   cluster.servers[0]->FailNext({absl::UnavailableError("away")});
   PulledValues values;
   EXPECT_EQ(cluster.client->Pull(MadeBatch(10, 3, 20), 0, nullptr, false, &values).code(), absl::StatusCode::kCancelled);
 }
 
 TEST(ParameterClientTest, AnAnswerOfTheWrongSizeIsRefused) {
-  const Plan plan = SmallPlan();
-  Cluster cluster(plan, 2);
+  const Plan plan = ClientPlan();
+  ClientCluster cluster(plan, 2);
   cluster.servers[1]->AnswerWrongSize();
   PulledValues values;
   const absl::Status status = cluster.client->Pull(MadeBatch(10, 3, 20), 0, nullptr, false, &values);
@@ -226,8 +229,8 @@ TEST(ParameterClientTest, AnAnswerOfTheWrongSizeIsRefused) {
 }
 
 TEST(ParameterClientTest, DecisionAndEvaluationTravelWithEveryPart) {
-  const Plan plan = SmallPlan();
-  Cluster cluster(plan, 3);
+  const Plan plan = ClientPlan();
+  ClientCluster cluster(plan, 3);
   Decision decision;
   decision.set_step(6);
   PulledValues values;

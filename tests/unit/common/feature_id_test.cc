@@ -16,6 +16,7 @@ TEST(TokenHasherTest, IdsAreTheAgreedOnes) {
   EXPECT_EQ(item.Id(""), 0xd1f73ac23068a0a4u);
   EXPECT_EQ(item.MissingId(), 0x81a8ba0181e2c0feu);
   EXPECT_EQ(item.ScaledId(), 0x7f0c5eb17986e31au);
+  EXPECT_EQ(item.RareId(), 0x4720527f0a3fcc8au);
   EXPECT_EQ(item.BucketId(0), 0xa3b8c480a8e630e2u);
   EXPECT_EQ(item.BucketId(5), 0x2871fefdc419c05eu);
   const TokenHasher c1("C1");
@@ -46,6 +47,7 @@ TEST(TokenHasherTest, FieldsOfOneEmbeddingShareRowsAndOthersDoNot) {
   EXPECT_NE(item.MissingId(), user.MissingId());
   EXPECT_NE(item.ScaledId(), user.ScaledId());
   EXPECT_NE(item.BucketId(3), user.BucketId(3));
+  EXPECT_NE(item.RareId(), user.RareId());
 }
 
 TEST(TokenHasherTest, BucketsTokensAndMarksNeverMeet) {
@@ -53,8 +55,8 @@ TEST(TokenHasherTest, BucketsTokensAndMarksNeverMeet) {
   size_t count = 0;
   for (const char* name : {"I1", "I2", "", "age"}) {
     const TokenHasher hasher(name);
-    ids.insert({hasher.MissingId(), hasher.ScaledId(), hasher.Id("")});
-    count += 3;
+    ids.insert({hasher.MissingId(), hasher.ScaledId(), hasher.RareId(), hasher.Id("")});
+    count += 4;
     for (uint32_t k = 0; k < 2000; ++k, count += 2) ids.insert({hasher.BucketId(k), hasher.Id(uint64_t{k})});
   }
   EXPECT_EQ(ids.size(), count);

@@ -19,6 +19,7 @@ namespace tessera {
 // What there is to train on.
 struct Script {
   Plan plan;
+  std::string sightings;                      // counted before training
   std::vector<uint64_t> share_rows;           // sync: rows of each share in an epoch
   uint64_t rows_per_block = 5;                // async
   std::vector<int> quality;                   // of evaluation 1, 2, ..., 0..10; the last one stays; the final one on files counts too
@@ -81,7 +82,11 @@ class ScriptedWorker {
         last = next;
         return;
       }
-      if (next.has_survey()) *report.mutable_survey()->mutable_plan() = script_->plan;
+      if (next.has_survey()) {
+        surveys.push_back(next.survey());
+        *report.mutable_survey()->mutable_plan() = script_->plan;
+        report.mutable_survey()->set_sightings(script_->sightings);
+      }
       const bool work = next.has_step() || next.has_task() || next.has_evaluation();
       if (work && steps.size() + tasks.size() + evaluations.size() == 0) {
         plan_came_first = next.step().has_plan() || next.task().has_plan() || next.evaluation().has_plan();
@@ -93,6 +98,7 @@ class ScriptedWorker {
     }
   }
 
+  std::vector<SurveyTask> surveys;
   std::vector<StepTask> steps;
   std::vector<Task> tasks;
   std::vector<EvaluationTask> evaluations;

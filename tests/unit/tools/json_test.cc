@@ -64,7 +64,7 @@ TEST(JsonTest, EnumsGoByNameAndOnlyTheChosenMemberOfAOneofIsPrinted) {
   JsonWriter json;
   json.BeginArray().Message(optimizers).Message(rule).EndArray();
   EXPECT_EQ(Line(json.Finish()),
-            "[{\"sparse\":{\"sgd\":{\"learning_rate\":0.5}},\"dense\":null},"
+            "[{\"sparse\":{\"sgd\":{\"learning_rate\":0.5,\"l2\":null}},\"dense\":null,\"first_order\":null},"
             "{\"match\":[],\"as\":\"numeric\",\"embedding\":\"\",\"treat\":[\"bucket\"]}]");
 }
 

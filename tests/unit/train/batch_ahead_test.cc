@@ -1,5 +1,7 @@
 #include "worker/train/batch_ahead.h"
 
+#include <atomic>
+
 #include "gtest/gtest.h"
 
 namespace tessera {
@@ -34,7 +36,7 @@ std::unique_ptr<RowStream> Counting(uint64_t rows, uint64_t bad_row = ~uint64_t{
 }
 
 TEST(BatchAheadTest, EveryRowComesOnceInOrderAndTheLastBatchHasTheRest) {
-  BatchAhead batches(Counting(10), 4);
+  BatchAhead batches(Counting(10), 4, {});
   TrainingBatch batch;
   uint64_t key = 0;
   for (size_t size : {4, 4, 2}) {
@@ -47,7 +49,7 @@ TEST(BatchAheadTest, EveryRowComesOnceInOrderAndTheLastBatchHasTheRest) {
 }
 
 TEST(BatchAheadTest, AfterTheEndBatchesAreEmpty) {
-  BatchAhead batches(Counting(3), 4);
+  BatchAhead batches(Counting(3), 4, {});
   TrainingBatch batch;
   ASSERT_TRUE(batches.Next(&batch).ok());
   for (int i = 0; i < 2; ++i) {
@@ -58,7 +60,7 @@ TEST(BatchAheadTest, AfterTheEndBatchesAreEmpty) {
 }
 
 TEST(BatchAheadTest, AStreamWithoutRowsIsOneEmptyBatch) {
-  BatchAhead batches(Counting(0), 4);
+  BatchAhead batches(Counting(0), 4, {});
   TrainingBatch batch;
   ASSERT_TRUE(batches.Next(&batch).ok());
   EXPECT_EQ(batch.batch.size(), 0u);
@@ -66,14 +68,28 @@ TEST(BatchAheadTest, AStreamWithoutRowsIsOneEmptyBatch) {
 }
 
 TEST(BatchAheadTest, AnErrorComesAfterTheBatchesBeforeItAndStays) {
-  BatchAhead batches(Counting(10, /*bad_row=*/6), 4);
+  BatchAhead batches(Counting(10, /*bad_row=*/6), 4, {});
   TrainingBatch batch;
   ASSERT_TRUE(batches.Next(&batch).ok());
   EXPECT_EQ(batches.Next(&batch).message(), "bad row");
   EXPECT_EQ(batches.Next(&batch).message(), "bad row");
 }
 
-TEST(BatchAheadTest, ItCanBeGivenUpAtAnyTime) { BatchAhead batches(Counting(1000), 4); }
+TEST(BatchAheadTest, EachBatchIsShownBeforeItCanBeTaken) {
+  std::atomic<uint64_t> shown = 0;
+  BatchAhead batches(Counting(10), 4, {}, [&](const Batch& batch) { shown += batch.size(); });
+  TrainingBatch batch;
+  uint64_t taken = 0;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(batches.Next(&batch).ok());
+    taken += batch.batch.size();
+    EXPECT_GE(shown, taken);
+    EXPECT_LE(shown, taken + 4) << "one batch ahead";
+  }
+  EXPECT_EQ(shown, 10u);
+}
+
+TEST(BatchAheadTest, ItCanBeGivenUpAtAnyTime) { BatchAhead batches(Counting(1000), 4, {}); }
 
 }  // namespace
 }  // namespace tessera
