@@ -10,6 +10,7 @@ void AddCluster(CommandLine* line);
 void AddJob(CommandLine* line);
 void AddEvaluate(CommandLine* line);
 void AddPredict(CommandLine* line);
+void AddTable(CommandLine* line);
 void AddData(CommandLine* line);
 void AddBench(CommandLine* line);
 

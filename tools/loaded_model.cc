@@ -36,6 +36,7 @@ absl::Status LoadedModel::Open(size_t batch_rows, Clock* clock) {
   *request.mutable_table() = plan().table();
   *request.mutable_variables() = plan().variables();
   request.set_restore_from(folder_);
+  if (plan().job().has_admission()) *request.mutable_admission() = plan().job().admission();
   OpenReply reply;
   TESSERA_RETURN_IF_ERROR(server_->Open(request, &reply));
   ParameterClient::Options peer;

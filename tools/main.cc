@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   tessera::AddJob(&line);
   tessera::AddEvaluate(&line);
   tessera::AddPredict(&line);
+  tessera::AddTable(&line);
   tessera::AddData(&line);
   tessera::AddBench(&line);
   return line.Run(argc, argv);

@@ -1,0 +1,185 @@
+// tessera table list, describe, get, evict: what is in the tables of a running cluster.
+#include <memory>
+#include <optional>
+
+#include "CLI/App.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "common/rpc/parameter_server_client.h"
+#include "common/status_macros.h"
+#include "tools/commands.h"
+#include "tools/json.h"
+#include "tools/row_name.h"
+#include "tools/served_table.h"
+#include "tools/text.h"
+#include "worker/coordinator_client.h"
+
+namespace tessera {
+namespace {
+
+struct TableFlags {
+  std::string servers;
+  std::string row;  // get
+  bool dry_run = false;
+  std::optional<uint64_t> rows, unused_steps;
+  std::optional<uint32_t> unused_periods;
+  std::optional<double> norm;
+};
+
+// The cluster's servers, and their table.
+struct Cluster {
+  std::vector<std::string> addresses;
+  std::vector<std::unique_ptr<ParameterServerApi>> servers;
+  std::optional<ServedTable> table;
+};
+
+absl::StatusOr<Cluster> Connect(const TableFlags& flags) {
+  Cluster cluster;
+  cluster.addresses = absl::StrSplit(flags.servers, ',', absl::SkipEmpty());
+  if (cluster.addresses.empty()) return UsageError(absl::InvalidArgumentError("--servers: name the servers of the job, HOST:PORT,HOST:PORT..."));
+  std::vector<ParameterServerApi*> apis;
+  for (const std::string& address : cluster.addresses) {
+    cluster.servers.push_back(MakeParameterServerClient(static_cast<uint32_t>(apis.size()), address));
+    apis.push_back(cluster.servers.back().get());
+  }
+  TESSERA_ASSIGN_OR_RETURN(ServedTable table, ServedTable::Open(std::move(apis)));
+  cluster.table.emplace(std::move(table));
+  return cluster;
+}
+
+double HitRate(const TableStatus& table) {
+  const double asked = static_cast<double>(table.hits() + table.misses());
+  return asked > 0 ? static_cast<double>(table.hits()) / asked : 0;
+}
+
+std::string BytesText(uint64_t bytes) { return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20)); }
+
+std::string TableText(const TableStatus& table) {
+  const std::string hits = table.hits() + table.misses() > 0 ? PercentText(HitRate(table)) : "no pull yet";
+  return absl::StrCat(table.name(), ": ", CountText(table.rows()), " rows, ", BytesText(table.memory_bytes()), " in memory, ",
+                      BytesText(table.disk_bytes()), " on disk, hits ", hits, ", backlog ", CountText(table.dirty_rows()), " rows\n");
+}
+
+void WriteTable(const TableStatus& table, JsonWriter* json) {
+  json->Fields(table).Key("hit_rate");
+  if (table.hits() + table.misses() > 0) {
+    json->Real(HitRate(table));
+  } else {
+    json->Null();
+  }
+}
+
+absl::Status List(const TableFlags& flags, Output* output) {
+  TESSERA_ASSIGN_OR_RETURN(const Cluster cluster, Connect(flags));
+  const TableStatus total = cluster.table->Total();
+  output->Text(TableText(total));
+  JsonWriter json;
+  json.BeginObject().Key("tables").BeginArray().BeginObject();
+  WriteTable(total, &json);
+  output->SetJson(json.EndObject().EndArray().EndObject().Finish());
+  return absl::OkStatus();
+}
+
+std::string ServerText(const DescribeServerReply& server, const std::string& address) {
+  const DurabilityStatus& log = server.durability();
+  std::string text =
+      absl::StrCat("server ", server.shard(), " (", address, "): step ", server.step(), ", ", CountText(server.table().rows()), " rows, ",
+                   Durability_Name(log.mode()), ", log ", BytesText(log.log_bytes()), " of ", BytesText(log.log_bytes_max()), ", LSN ",
+                   log.lsn(), " (durable ", log.durable_lsn(), ", needed ", log.needed_lsn(), "), replayed ",
+                   CountText(log.replayed_records()), " records in ", TimeText(absl::Seconds(log.replay_seconds())), "\n");
+  if (!log.stalled().empty()) absl::StrAppend(&text, "  stalled: ", log.stalled(), "\n");
+  return text;
+}
+
+absl::Status DescribeTable(const TableFlags& flags, Output* output) {
+  TESSERA_ASSIGN_OR_RETURN(const Cluster cluster, Connect(flags));
+  const TableStatus total = cluster.table->Total();
+  output->Text(TableText(total));
+  output->Text(absl::StrCat("inserted ", CountText(total.inserted()), " = ", CountText(total.rows()), " present + ", CountText(total.evicted()),
+                            " evicted + ", CountText(total.refused()), " refused\n"));
+  output->Text(absl::StrCat(CountText(total.memory_rows()), " rows in memory (at most ", BytesText(total.memory_bytes_max()), "), ",
+                            CountText(total.disk_rows()), " on disk, written back at ", RateText(total.write_back_rows_per_second()), "\n"));
+  JsonWriter json;
+  json.BeginObject();
+  WriteTable(total, &json);
+  json.Key("servers").BeginArray();
+  for (const DescribeServerReply& server : cluster.table->servers()) {
+    output->Text(ServerText(server, cluster.addresses[server.shard()]));
+    json.Message(server);
+  }
+  output->SetJson(json.EndArray().EndObject().Finish());
+  return absl::OkStatus();
+}
+
+std::string FloatsText(const google::protobuf::RepeatedField<float>& values) {
+  std::string text;
+  for (const float value : values) absl::StrAppendFormat(&text, " %.9g", value);
+  return text + "\n";
+}
+
+absl::Status Get(const TableFlags& flags, Output* output) {
+  TESSERA_ASSIGN_OR_RETURN(const Cluster cluster, Connect(flags));
+  DescribeJobRequest request;
+  request.set_plan(true);
+  Report report;
+  TESSERA_RETURN_IF_ERROR(MakeCoordinatorClient(cluster.addresses[0])->DescribeJob(request, &report));
+  if (!report.plan().has_job()) return absl::UnavailableError("the job has no plan yet; ask again once it trains");
+  const absl::StatusOr<uint64_t> id = RowIdOf(report.plan(), flags.row);
+  if (!id.ok()) return UsageError(id.status());
+  TESSERA_ASSIGN_OR_RETURN(const ServedTable::Row found, cluster.table->Get(*id));
+  const StoredRow& row = found.row;
+  const std::string place = absl::StrFormat("%s: id %016x, partition %d, server %d", flags.row, *id, row.partition(), found.server);
+  if (!row.found()) {
+    output->Text(absl::StrCat(place, ": no row, seen ", row.sightings(), " times\n"));
+  } else {
+    output->Text(absl::StrCat(place, row.in_memory() ? ", in memory\n" : ", on disk only\n"));
+    output->Text(absl::StrFormat("last step %d, period %d, LSN %d, show %g, click %g\n", row.last_step(), row.period(), row.lsn(), row.show(),
+                                 row.click()));
+    output->Text(absl::StrCat("values", FloatsText(row.values()), "state ", FloatsText(row.state())));
+  }
+  output->SetJson(JsonWriter().BeginObject().Key("row").String(flags.row).Fields(row).Key("server").Number(found.server).EndObject().Finish());
+  return absl::OkStatus();
+}
+
+absl::Status Evict(const TableFlags& flags, Output* output) {
+  Eviction rule;
+  if (flags.rows.has_value()) rule.set_rows(*flags.rows);
+  if (flags.unused_steps.has_value()) rule.set_unused_steps(*flags.unused_steps);
+  if (flags.unused_periods.has_value()) rule.set_unused_periods(*flags.unused_periods);
+  if (flags.norm.has_value()) rule.set_norm(*flags.norm);
+  TESSERA_ASSIGN_OR_RETURN(const Cluster cluster, Connect(flags));
+  TESSERA_ASSIGN_OR_RETURN(const std::vector<uint64_t> ids, cluster.table->Evict(rule, flags.dry_run));
+  JsonWriter json;
+  json.BeginObject().Key("dry_run").Bool(flags.dry_run).Key("rows").Number(ids.size()).Key("ids").BeginArray();
+  for (const uint64_t id : ids) {
+    if (!output->json()) output->Text(absl::StrFormat("%016x\n", id));
+    json.Number(id);
+  }
+  output->Text(absl::StrCat(CountText(ids.size()), flags.dry_run ? " rows would be evicted\n" : " rows evicted\n"));
+  output->SetJson(json.EndArray().EndObject().Finish());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddTable(CommandLine* line) {
+  line->Describe("table", "What is in the tables of a running cluster");
+  auto flags = std::make_shared<TableFlags>();
+  const auto add = [&](const std::string& verb, const std::string& what, absl::Status (*run)(const TableFlags&, Output*)) {
+    CLI::App* command = line->Add("table " + verb, what, [flags, run](Output* output) { return run(*flags, output); });
+    command->add_option("--servers", flags->servers, "all servers of the job, by shard")->required()->type_name("HOST:PORT,...");
+    return command;
+  };
+  add("list", "Rows, memory, disk, hit rate and backlog of each table", List);
+  add("describe", "All about the tables, and about each server", DescribeTable);
+  add("get", "One row, by what stands in the data: item_id=42", Get)->add_option("row", flags->row, "field=token")->required()->type_name("FIELD=TOKEN");
+  CLI::App* evict = add("evict", "Remove the rows that a rule names; without one, that of the job", Evict);
+  evict->add_flag("--dry-run", flags->dry_run, "only list them");
+  evict->add_option("--rows", flags->rows, "most rows, over all servers; those trained least recently go")->type_name("N");
+  evict->add_option("--unused-steps", flags->unused_steps, "not trained for so many steps")->type_name("N");
+  evict->add_option("--unused-periods", flags->unused_periods, "not seen for so many periods")->type_name("N");
+  evict->add_option("--norm", flags->norm, "rows whose value is shorter than this")->type_name("X");
+}
+
+}  // namespace tessera
