@@ -46,10 +46,27 @@ class ServerGroup {
       options.shard = s;
       options.shards = shards;
       options.state_directory = state;
+      options_.push_back(options);
       servers_.push_back(std::make_unique<Server>(options, &pool_));
     }
     chunks_ = DenseChunks(spec_.variables());
     for (const VariableSpec& variable : spec_.variables()) dense_floats_ += ElementCount(variable);
+  }
+
+  // The process of a server ends without a word, and another one starts in its place.
+  absl::Status CrashAndRecover(uint32_t shard) {
+    servers_[shard].reset();
+    servers_[shard] = std::make_unique<Server>(options_[shard], &pool_);
+    return servers_[shard]->Recover();
+  }
+  // A log below the state folder, and memory for about so much.
+  void UseLog(Durability durability, uint64_t log_bytes, uint64_t memory_bytes) {
+    spec_.mutable_storage()->set_durability(durability);
+    spec_.mutable_storage()->mutable_log_per_server()->set_bytes(log_bytes);
+    if (memory_bytes > 0) spec_.mutable_storage()->mutable_memory_per_server()->set_bytes(memory_bytes);
+  }
+  void UseOptimizer(const Optimizer& optimizer) {
+    for (Segment& segment : *spec_.mutable_table()->mutable_segments()) *segment.mutable_optimizer() = optimizer;
   }
 
   uint32_t shards() const { return static_cast<uint32_t>(servers_.size()); }
@@ -252,6 +269,7 @@ class ServerGroup {
 
   ThreadPool pool_;
   OpenRequest spec_;
+  std::vector<ServerOptions> options_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<DenseChunk> chunks_;
   size_t dense_floats_ = 0;
