@@ -18,18 +18,19 @@ constexpr uint64_t kSegmentBytesMax = 64 * kMiB;
 
 std::string InMiB(uint64_t bytes) { return absl::StrCat((bytes + kMiB - 1) / kMiB, "MiB"); }
 
-// Ids of a step that this server gets: its part of the ids, and a fifth more for what chance does.
+// Ids of a step that this server gets at the very most: its part of them if all were different, and a fifth more for what chance does.
+// On click data about a quarter are different, so one such step stands for four ordinary ones.
 uint64_t StepIds(const OpenRequest& opened) {
   return opened.step_ids() / std::max<uint32_t>(1, opened.peer().shards()) * 6 / 5;
 }
 
 absl::Status CheckLog(const OpenRequest& opened, const RowLayout& layout, const DenseStore& dense) {
   if (opened.storage().durability() != Durability::process && opened.storage().durability() != Durability::power) return absl::OkStatus();
-  // Four attempts of every share may be staged, and two segments are in use at any time.
+  // Four attempts of every share may be staged; an eighth of the log is kept for commits, another may be a segment that is just begun.
   const uint64_t step_bytes = StepIds(opened) * (12 + layout.dim() * sizeof(float)) + dense.floats() * sizeof(float);
-  const uint64_t needed = 4 * step_bytes * 4 / 3;
+  const uint64_t needed = step_bytes * 4 / 3;
   if (needed <= LogBytesMax(opened)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("storage.log_per_server is ", InMiB(LogBytesMax(opened)), ": four attempts of one step need ",
+  return absl::InvalidArgumentError(absl::StrCat("storage.log_per_server is ", InMiB(LogBytesMax(opened)), ": a step may need ",
                                                  InMiB(needed), " on this server; give more, or take a smaller training.batch_size"));
 }
 
@@ -52,13 +53,13 @@ absl::StatusOr<MemoryPlan> PlanMemory(const OpenRequest& opened, const RowLayout
   const uint64_t fixed = plan.db_bytes + dense.memory_bytes();
   plan.rows_bytes = memory > fixed ? memory - fixed : 0;
   plan.rows_max = TieredRowStore::RowsWithin(plan.rows_bytes, layout);
-  const uint64_t wanted = std::max<uint64_t>(2 * StepIds(opened), kPartitions);
+  const uint64_t wanted = std::max<uint64_t>(StepIds(opened) / 2, kPartitions);
   if (plan.rows_max >= wanted) return plan;
   const uint64_t row_bytes = (uint64_t{1} << 30) / std::max<uint64_t>(1, TieredRowStore::RowsWithin(uint64_t{1} << 30, layout)) + 1;
   const uint64_t needed = std::max((fixed + wanted * row_bytes), (wanted * row_bytes + dense.memory_bytes()) * 4 / 3);
   return absl::InvalidArgumentError(
       absl::StrCat("storage.memory_per_server is ", InMiB(memory), ": the database takes ", InMiB(plan.db_bytes), ", the dense variables ",
-                   InMiB(dense.memory_bytes()), ", and the rest must hold two steps of ", StepIds(opened), " rows; ", InMiB(needed),
+                   InMiB(dense.memory_bytes()), ", and the rest must hold two steps, ", wanted, " rows; ", InMiB(needed),
                    " would do, or a smaller training.batch_size"));
 }
 
