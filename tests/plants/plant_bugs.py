@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Shows that the tests find the bugs they are there for: plants one at a time in a copy of the tree, builds, and expects a test to fail.
+
+plant_bugs.py [NAME...]    from the root of the tree; by hand, some minutes. Exit code 1 if a planted bug was not found.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# name: (what is planted, file, text there, text instead, tests that must fail)
+PLANTS = {
+    "ledger_at_replay": (
+        "replay consults the ledger instead of the row", "ps/server/shard_replay.cc",
+        "      TESSERA_RETURN_IF_ERROR(\n          ReplayUpdate(*read, {&source, 1}",
+        "      if (record.lsn > replay->counted_lsn) TESSERA_RETURN_IF_ERROR(\n          ReplayUpdate(*read, {&source, 1}",
+        "*CrashModel.EveryAcknowledgedPush*"),
+    "no_lsn_guard": (
+        "replay applies a record whatever the row's lsn says", "ps/table/tiered_apply.cc",
+        "      if (row->header.lsn >= rule.lsn) continue;", "      if (row->header.lsn > ~rule.lsn) continue;",
+        "*CrashModel.EveryAcknowledgedPush*"),
+    "out_of_order_apply": (
+        "parts of two pushes are applied out of order in one partition", "ps/server/shard_updates.cc",
+        '      FaultPoint("push.logged");\n      rule.lsn = lsn;\n',
+        '      FaultPoint("push.logged");\n      rule.lsn = lsn;\n      update_mutex_.Unlock();\n      std::this_thread::yield();\n'
+        '      struct Relock { Mutex* m; ~Relock() { m->Lock(); } } relock{&update_mutex_};\n',
+        "ConcurrencyTest.NoPush*"),
+    "truncate_before_flush": (
+        "the log is shortened before rows are flushed", "ps/server/shard_upkeep.cc",
+        "  TESSERA_RETURN_IF_ERROR(db_->Flush());\n", "", "*CrashModel*"),
+    "l_without_dirty_rows": (
+        "the log is shortened although rows are dirty", "ps/server/shard_upkeep.cc",
+        "rows_->OldestDirty(), dense_->OldestDirty(), ", "dense_->OldestDirty(), ", "*CrashModel*"),
+    "recompute_at_replay": (
+        "admission and eviction are decided again at replay", "ps/server/shard_replay.cc",
+        "rows_->Prepare(rows, with_rate, &facts)", "rows_->Prepare(rows, with_rate, nullptr)", "*CrashModel*policies*"),
+    "eviction_not_dirty": (
+        "an evicted row is brought back: its deletion does not count as dirty", "ps/table/row_partition.cc",
+        "  memory->header.lsn = lsn;\n  MarkDirty(row, first_lsn);\n", "  memory->header.lsn = lsn;\n", "*CrashModel*policies*"),
+    "stages_not_pinned": (
+        "stages leave the log while rows of their commit are dirty", "ps/server/shard_updates.cc",
+        "    rule.first_lsn = std::min(rule.first_lsn, lsn);\n", "    rule.first_lsn = lsn;\n", "*CrashModel.EveryAcknowledgedStage*"),
+    "staged_not_needed": (
+        "stages leave the log before their commit", "ps/server/shard_upkeep.cc",
+        ", steps_.OldestStaged()});", "});", "*CrashModel.EveryAcknowledgedStage*"),
+    "sketch_not_saved": (
+        "sightings are not saved when the log is shortened", "ps/server/shard_upkeep.cc",
+        "    sightings = rows_->SightingBytes();\n", "    sightings = std::string(rows_->SightingBytes().size(), '\\0');\n",
+        "*CrashModel*policies*"),
+    "retry_acked_early": (
+        "power: a retry is acknowledged before its record is durable", "ps/server/shard_updates.cc",
+        "    lsn = verdict.lsn;\n", "    lsn = 0;\n", "PowerTest.*"),
+    "written_back_early": (
+        "power: a row is written back before its record is durable", "ps/server/shard_upkeep.cc",
+        "  return log_->Sync();\n}", "  return absl::OkStatus();\n}", "PowerTest.*"),
+}
+
+
+def run(*command, cwd):
+    return subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def plant(tree, name):
+    what, path, old, new, tests = PLANTS[name]
+    path = os.path.join(tree, path)
+    sound = open(path, encoding="utf-8").read()
+    if sound.count(old) != 1:
+        return f"the place to plant it is there {sound.count(old)} times: {path}"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(sound.replace(old, new))
+    try:
+        built = run("cmake", "--build", "build", "--target", "test_ps_server", cwd=tree)
+        if built.returncode != 0:
+            return "does not compile:\n" + built.stdout[-2000:]
+        tested = run("build/bin/test_ps_server", f"--gtest_filter={tests}", "--gtest_fail_fast", cwd=tree)
+        failed = [line for line in tested.stdout.splitlines() if line.startswith("[  FAILED  ]")]
+        if tested.returncode == 0:
+            return f"NOT FOUND by {tests}"
+        print(f"{name}: {what}: found by {failed[0][13:].split(',')[0] if failed else 'the end of the process'}", flush=True)
+        return ""
+    finally:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(sound)
+
+
+def main():
+    root = os.getcwd()
+    names = sys.argv[1:] or list(PLANTS)
+    tree = tempfile.mkdtemp(prefix="tessera-plants-")
+    try:
+        run("git", "clone", "-q", root, tree, cwd=root)
+        configured = run("cmake", "--preset", "release", cwd=tree)
+        if configured.returncode != 0:
+            sys.exit(configured.stdout)
+        missed = 0
+        for name in names:
+            problem = plant(tree, name)
+            if problem:
+                missed += 1
+                print(f"{name}: {problem}", flush=True)
+        return 1 if missed else 0
+    finally:
+        shutil.rmtree(tree)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
