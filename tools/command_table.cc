@@ -1,52 +1,27 @@
-// tessera table list, describe, get, evict: what is in the tables of a running cluster.
+// tessera table list, describe, get, evict: what is in the tables of a job.
 #include <memory>
 #include <optional>
 
 #include "CLI/App.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
-#include "common/rpc/parameter_server_client.h"
 #include "common/status_macros.h"
+#include "tools/asked_servers.h"
 #include "tools/commands.h"
 #include "tools/json.h"
-#include "tools/row_name.h"
-#include "tools/served_table.h"
 #include "tools/text.h"
-#include "worker/coordinator_client.h"
 
 namespace tessera {
 namespace {
 
 struct TableFlags {
-  std::string servers;
+  TableSource source;
   std::string row;  // get
   bool dry_run = false;
   std::optional<uint64_t> rows, unused_steps;
   std::optional<uint32_t> unused_periods;
   std::optional<double> norm;
 };
-
-// The cluster's servers, and their table.
-struct Cluster {
-  std::vector<std::string> addresses;
-  std::vector<std::unique_ptr<ParameterServerApi>> servers;
-  std::optional<ServedTable> table;
-};
-
-absl::StatusOr<Cluster> Connect(const TableFlags& flags) {
-  Cluster cluster;
-  cluster.addresses = absl::StrSplit(flags.servers, ',', absl::SkipEmpty());
-  if (cluster.addresses.empty()) return UsageError(absl::InvalidArgumentError("--servers: name the servers of the job, HOST:PORT,HOST:PORT..."));
-  std::vector<ParameterServerApi*> apis;
-  for (const std::string& address : cluster.addresses) {
-    cluster.servers.push_back(MakeParameterServerClient(static_cast<uint32_t>(apis.size()), address));
-    apis.push_back(cluster.servers.back().get());
-  }
-  TESSERA_ASSIGN_OR_RETURN(ServedTable table, ServedTable::Open(std::move(apis)));
-  cluster.table.emplace(std::move(table));
-  return cluster;
-}
 
 double HitRate(const TableStatus& table) {
   const double asked = static_cast<double>(table.hits() + table.misses());
@@ -71,7 +46,7 @@ void WriteTable(const TableStatus& table, JsonWriter* json) {
 }
 
 absl::Status List(const TableFlags& flags, Output* output) {
-  TESSERA_ASSIGN_OR_RETURN(const Cluster cluster, Connect(flags));
+  TESSERA_ASSIGN_OR_RETURN(const AskedServers cluster, AskedServers::Connect(flags.source));
   const TableStatus total = cluster.table->Total();
   output->Text(TableText(total));
   JsonWriter json;
@@ -93,7 +68,7 @@ std::string ServerText(const DescribeServerReply& server, const std::string& add
 }
 
 absl::Status DescribeTable(const TableFlags& flags, Output* output) {
-  TESSERA_ASSIGN_OR_RETURN(const Cluster cluster, Connect(flags));
+  TESSERA_ASSIGN_OR_RETURN(const AskedServers cluster, AskedServers::Connect(flags.source));
   const TableStatus total = cluster.table->Total();
   output->Text(TableText(total));
   output->Text(absl::StrCat("inserted ", CountText(total.inserted()), " = ", CountText(total.rows()), " present + ", CountText(total.evicted()),
@@ -119,17 +94,11 @@ std::string FloatsText(const google::protobuf::RepeatedField<float>& values) {
 }
 
 absl::Status Get(const TableFlags& flags, Output* output) {
-  TESSERA_ASSIGN_OR_RETURN(const Cluster cluster, Connect(flags));
-  DescribeJobRequest request;
-  request.set_plan(true);
-  Report report;
-  TESSERA_RETURN_IF_ERROR(MakeCoordinatorClient(cluster.addresses[0])->DescribeJob(request, &report));
-  if (!report.plan().has_job()) return absl::UnavailableError("the job has no plan yet; ask again once it trains");
-  const absl::StatusOr<uint64_t> id = RowIdOf(report.plan(), flags.row);
-  if (!id.ok()) return UsageError(id.status());
-  TESSERA_ASSIGN_OR_RETURN(const ServedTable::Row found, cluster.table->Get(*id));
+  TESSERA_ASSIGN_OR_RETURN(const AskedServers cluster, AskedServers::Connect(flags.source));
+  TESSERA_ASSIGN_OR_RETURN(const uint64_t id, cluster.RowId(flags.row));
+  TESSERA_ASSIGN_OR_RETURN(const ServedTable::Row found, cluster.table->Get(id));
   const StoredRow& row = found.row;
-  const std::string place = absl::StrFormat("%s: id %016x, partition %d, server %d", flags.row, *id, row.partition(), found.server);
+  const std::string place = absl::StrFormat("%s: id %016x, partition %d, server %d", flags.row, id, row.partition(), found.server);
   if (!row.found()) {
     output->Text(absl::StrCat(place, ": no row, seen ", row.sightings(), " times\n"));
   } else {
@@ -148,7 +117,7 @@ absl::Status Evict(const TableFlags& flags, Output* output) {
   if (flags.unused_steps.has_value()) rule.set_unused_steps(*flags.unused_steps);
   if (flags.unused_periods.has_value()) rule.set_unused_periods(*flags.unused_periods);
   if (flags.norm.has_value()) rule.set_norm(*flags.norm);
-  TESSERA_ASSIGN_OR_RETURN(const Cluster cluster, Connect(flags));
+  TESSERA_ASSIGN_OR_RETURN(const AskedServers cluster, AskedServers::Connect(flags.source));
   TESSERA_ASSIGN_OR_RETURN(const std::vector<uint64_t> ids, cluster.table->Evict(rule, flags.dry_run));
   JsonWriter json;
   json.BeginObject().Key("dry_run").Bool(flags.dry_run).Key("rows").Number(ids.size()).Key("ids").BeginArray();
@@ -164,11 +133,13 @@ absl::Status Evict(const TableFlags& flags, Output* output) {
 }  // namespace
 
 void AddTable(CommandLine* line) {
-  line->Describe("table", "What is in the tables of a running cluster");
+  line->Describe("table", "What is in the tables of a job, running, stopped or saved");
   auto flags = std::make_shared<TableFlags>();
   const auto add = [&](const std::string& verb, const std::string& what, absl::Status (*run)(const TableFlags&, Output*)) {
     CLI::App* command = line->Add("table " + verb, what, [flags, run](Output* output) { return run(*flags, output); });
-    command->add_option("--servers", flags->servers, "all servers of the job, by shard")->required()->type_name("HOST:PORT,...");
+    command->add_option("--servers", flags->source.servers, "all servers of a running job, by shard")->type_name("HOST:PORT,...");
+    command->add_option("--state", flags->source.state, "storage.directory of a job whose servers are stopped")->type_name("FOLDER");
+    command->add_option("--checkpoint", flags->source.checkpoint, "a checkpoint, or a folder of them: its newest")->type_name("FOLDER");
     return command;
   };
   add("list", "Rows, memory, disk, hit rate and backlog of each table", List);

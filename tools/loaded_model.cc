@@ -36,6 +36,8 @@ absl::Status LoadedModel::Open(size_t batch_rows, Clock* clock) {
   *request.mutable_table() = plan().table();
   *request.mutable_variables() = plan().variables();
   request.set_restore_from(folder_);
+  // A table larger than memory stays on disk for the most part.
+  *request.mutable_storage()->mutable_memory_per_server() = plan().job().storage().memory_per_server();
   if (plan().job().has_admission()) *request.mutable_admission() = plan().job().admission();
   OpenReply reply;
   TESSERA_RETURN_IF_ERROR(server_->Open(request, &reply));

@@ -27,6 +27,7 @@ class LoadedModel {
   const Plan& plan() const { return manifest_.plan(); }
   const Checkpoint& manifest() const { return manifest_; }
   const std::string& folder() const { return folder_; }
+  ParameterServerApi* server() { return server_.get(); }
 
   // Every row of `input` that `wanted` names by its key (null: all), in file order.
   absl::Status Score(Input* input, std::function<bool(uint64_t)> wanted, absl::FunctionRef<absl::Status(const ScoredRows&)> sink);

@@ -21,6 +21,7 @@ absl::Status Server::DescribeServer(const DescribeServerRequest& request, Descri
 absl::Status Server::Ahead(const AheadRequest& request, AheadReply*) { return impl_->Ahead(request); }
 absl::Status Server::GetRows(const GetRowsRequest& request, GetRowsReply* reply) { return impl_->GetRows(request, reply); }
 absl::Status Server::Evict(const EvictRequest& request, EvictReply* reply) { return impl_->Evict(request, reply); }
+bool Server::is_open() const { return impl_->IsOpen(); }
 absl::Status Server::Recover() { return impl_->Recover(); }
 absl::Status Server::WriteBackAll() { return impl_->WriteBackAll(); }
 

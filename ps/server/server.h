@@ -11,7 +11,7 @@
 namespace tessera {
 
 struct ServerOptions {
-  std::string job;
+  std::string job;              // empty: whichever job's state Recover finds
   uint32_t shard = 0;
   uint32_t shards = 1;
   std::string state_directory;  // this shard's RocksDB lives in a folder of its own below
@@ -37,7 +37,9 @@ class Server : public ParameterServerApi {
 
   // Goes on where the last process on this state folder ended, if it kept a log; else the server stays closed. Before the first call.
   // DATA_LOSS: what is there is damaged or incomplete, and where.
+  // FAILED_PRECONDITION: it is another job's.
   absl::Status Recover();
+  bool is_open() const;
   // Before a stop: leaves nothing for the next start to replay.
   absl::Status WriteBackAll();
 

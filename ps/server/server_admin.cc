@@ -28,7 +28,13 @@ absl::Status Server::Impl::RecoverHere() {
   absl::StatusOr<std::unique_ptr<ShardState>> state = ShardState::Recover(Folder(), pool_);
   if (absl::IsNotFound(state.status())) return absl::OkStatus();
   TESSERA_RETURN_IF_ERROR(state.status());
-  TESSERA_RETURN_IF_ERROR(CheckShard((*state)->opened().peer(), own_));
+  const Peer& kept = (*state)->opened().peer();
+  if (own_.job().empty()) own_.set_job(kept.job());
+  if (kept.job() != own_.job()) {
+    return absl::FailedPreconditionError(absl::StrCat(Folder(), " holds the state of job ", kept.job(), ", not of ", own_.job(),
+                                                      "; give this job another storage.directory, or remove that one's"));
+  }
+  TESSERA_RETURN_IF_ERROR(CheckShard(kept, own_));
   state_ = *std::move(state);
   own_.set_incarnation(state_->opened().peer().incarnation());
   own_.set_map_version(state_->opened().peer().map_version());

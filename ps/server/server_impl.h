@@ -91,6 +91,11 @@ class Server::Impl {
     const ExclusivePass inside(&gate_);
     return RecoverHere();
   }
+  bool IsOpen() {
+    if (!gate_.EnterShared()) return false;
+    const SharedPass inside(&gate_);
+    return state_ != nullptr;
+  }
   absl::Status WriteBackAll() {
     if (!gate_.EnterExclusive("write-back")) return gate_.Busy();
     const ExclusivePass inside(&gate_);

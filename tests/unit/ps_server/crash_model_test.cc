@@ -161,6 +161,40 @@ INSTANTIATE_TEST_SUITE_P(Settings, CrashModel,
                                            CrashSetting{"policies_power", Durability::power, true, 6}),
                          [](const auto& info) { return info.param.name; });
 
+class ReplayTest : public ServerTest {};
+
+TEST_F(ReplayTest, LeavesRowsAloneThatHaveTheRecordAlready) {
+  ServerGroup durable(1, folder());
+  durable.UseLog(Durability::process, 64u << 20, 0);
+  ServerGroup steady(1);
+  ASSERT_TRUE(durable.Open().ok());
+  ASSERT_TRUE(steady.Open().ok());
+  // A stage that nobody commits is needed for ever: so all that follows is replayed, over rows that are on disk.
+  ASSERT_TRUE(durable.Stage(1, Start(), durable.RandomShare(0, 1, 20)).ok());
+  for (uint64_t sequence = 1; sequence <= 6; ++sequence) {
+    PushRequest request;
+    *request.mutable_peer() = durable.MakePeer(0, 1);
+    request.set_sequence(sequence);
+    request.set_optimizer_step(sequence);
+    request.set_sparse_learning_rate(0.05);
+    request.set_dense_learning_rate(0.01);
+    request.set_divisor(10);
+    durable.FillGradients(0, durable.RandomShare(0, sequence, 300), 0, 1, request.mutable_gradients());
+    PushReply reply;
+    ASSERT_TRUE(durable.server(0).Push(request, &reply).ok());
+    ASSERT_TRUE(steady.server(0).Push(request, &reply).ok());
+    if (sequence == 4) {
+      ASSERT_TRUE(durable.server(0).WriteBackAll().ok());
+    }
+  }
+  ASSERT_TRUE(durable.CrashAndRecover(0).ok());
+  EXPECT_EQ(durable.Describe(0).durability().replayed_records(), 7u);
+  const auto kept = durable.Pull(0, nullptr, WorldIds());
+  const auto wanted = steady.Pull(0, nullptr, WorldIds());
+  EXPECT_EQ(kept->values, wanted->values);
+  EXPECT_EQ(kept->dense, wanted->dense);
+}
+
 class PowerTest : public ServerTest {
  protected:
   PowerTest() : group_(1, folder()) {
