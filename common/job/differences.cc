@@ -13,13 +13,13 @@ namespace {
 using Words = std::vector<std::string>;
 using Files = google::protobuf::RepeatedPtrField<InputFile>;
 
-// Values that change no result, and paths: files are told apart by what is in them.
+// Values that change no result, what is evicted from here on, and paths: files are told apart by what is in them.
 bool MayDiffer(const std::string& key) {
   for (const char* free : {"training.threads", "training.workers", "training.patience", "data.train.files", "data.train.exclude",
                            "data.evaluate.files", "data.evaluate.exclude"}) {
     if (key == free) return true;
   }
-  return absl::StartsWith(key, "storage.") || absl::StartsWith(key, "checkpoint.");
+  return absl::StartsWith(key, "storage.") || absl::StartsWith(key, "checkpoint.") || absl::StartsWith(key, "eviction.");
 }
 
 void CompareJobs(const Job& now, const Job& was, std::vector<std::string>* lines) {

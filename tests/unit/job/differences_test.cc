@@ -66,12 +66,34 @@ TEST(PlanDifferencesTest, ValuesThatChangeNoResultMayDiffer) {
                 job->mutable_training()->mutable_patience()->set_ms(1);
                 job->mutable_storage()->set_directory("/elsewhere");
                 job->mutable_storage()->mutable_memory_per_server()->set_bytes(1 << 20);
+                job->mutable_storage()->mutable_log_per_server()->set_bytes(1 << 30);
+                job->mutable_storage()->set_durability(Durability::power);
                 job->mutable_checkpoint()->set_directory("/elsewhere too");
                 job->mutable_checkpoint()->mutable_every()->set_steps(5);
                 job->mutable_checkpoint()->set_keep(9);
                 plan->add_origins()->set_key("seed");
               }),
               IsEmpty());
+}
+
+TEST(PlanDifferencesTest, WhatIsEvictedMayChangeOnTheWay) {
+  EXPECT_THAT(After([](Plan* plan) {
+                Eviction* const eviction = plan->mutable_job()->mutable_eviction();
+                eviction->set_unused_steps(1000);
+                eviction->set_unused_periods(30);
+                eviction->set_rows(5000);
+                eviction->set_norm(0.01);
+                eviction->add_protect("features");
+              }),
+              IsEmpty());
+}
+
+TEST(PlanDifferencesTest, WhoIsAdmittedMayNot) {
+  EXPECT_THAT(After([](Plan* plan) {
+                plan->mutable_job()->mutable_admission()->set_sightings(2);
+                plan->mutable_job()->mutable_admission()->set_count(before);
+              }),
+              ElementsAre("admission.sightings: 2, was absent", "admission.count: before, was absent"));
 }
 
 TEST(PlanDifferencesTest, OtherSharesAreAnotherRun) {

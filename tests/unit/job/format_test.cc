@@ -25,6 +25,25 @@ TEST(FormatJobTest, WhatIsPrintedReadsBackAsTheSameJob) {
   ExpectRoundTrip(filled);
 }
 
+TEST(FormatJobTest, EveryWordOfTheStorageKeysReadsBack) {
+  for (const auto& [word, durability] : {std::pair("process", Durability::process), std::pair("power", Durability::power),
+                                         std::pair("checkpoint", Durability::checkpoint)}) {
+    JobFile file = Parse(absl::StrCat(kSmallJob, "storage: {log_per_server: 1GiB, durability: ", word, "}\n"));
+    EXPECT_EQ(file.job.storage().durability(), durability);
+    ExpectRoundTrip(file);
+  }
+  for (const auto& [word, count] : {std::pair("running", SightingCount::running), std::pair("before", SightingCount::before)}) {
+    JobFile file = Parse(absl::StrCat(kSmallJob, "admission: {sightings: 3, memory: 1MiB, count: ", word, "}\n"));
+    EXPECT_EQ(file.job.admission().count(), count);
+    ExpectRoundTrip(file);
+  }
+  for (const char* start : {"zero", "uniform", "normal", "xavier", "{uniform: {bound: 0.5}}"}) {
+    ExpectRoundTrip(Parse(absl::StrCat(kSmallJob, "model: {embedding_initializer: ", start, "}\n")));
+  }
+  ExpectRoundTrip(Parse(absl::StrCat(kSmallJob, "eviction: {unused_steps: 9, unused_periods: 2, rows: 1000, norm: 0.5, protect: features}\n",
+                                     "optimizers: {sparse: rowwise_adagrad, dense: adamw, first_order: {ftrl: {l1: 1}}}\n")));
+}
+
 TEST(FormatJobTest, OddTextsReadBackAsTheyWere) {
   JobFile file = Parse(kComplete);
   Label& label = *file.job.mutable_data()->mutable_labels(0);
