@@ -42,6 +42,41 @@ TEST(DescribeModelTest, AClickRateOfZeroOrOneStillGivesAFiniteBias) {
   }
 }
 
+TEST(DescribeModelTest, FirstOrderWeightsHaveTheirOwnOptimizerAndRate) {
+  Plan plan = MakePlanFor({});
+  EXPECT_FALSE(plan.table().segments(0).has_rate_scale()) << "without one of their own they go with the embeddings";
+  EXPECT_TRUE(plan.table().segments(0).optimizer().has_sgd());
+  Ftrl* const ftrl = plan.mutable_job()->mutable_optimizers()->mutable_first_order()->mutable_ftrl();
+  EXPECT_THAT(std::string(DescribeModel(&plan).message()), HasSubstr("optimizers.first_order.ftrl.learning_rate: not set"));
+  ftrl->set_learning_rate(0.05);
+  ftrl->set_beta(1);
+  ftrl->set_l1(0.5);
+  ftrl->set_l2(0);
+  ASSERT_TRUE(DescribeModel(&plan).ok());
+  const Segment& weight = plan.table().segments(0);
+  EXPECT_EQ(weight.optimizer().ftrl().l1(), 0.5);
+  EXPECT_DOUBLE_EQ(weight.rate_scale(), 0.5) << "0.05 to the 0.1 of the embeddings, which a step carries";
+  EXPECT_TRUE(plan.table().segments(1).optimizer().has_sgd());
+  EXPECT_FALSE(plan.table().segments(1).has_rate_scale());
+}
+
+TEST(DescribeModelTest, EveryStartOfAnEmbeddingEndsInItsSegment) {
+  const auto start_of = [](const std::function<void(RowInitializer*)>& choose) {
+    Plan plan = MakePlanFor({.dim = 5});
+    choose(plan.mutable_job()->mutable_model()->mutable_embedding_initializer());
+    EXPECT_TRUE(DescribeModel(&plan).ok());
+    EXPECT_EQ(plan.table().segments(0).initializer().constant(), 0) << "first-order weights start at 0 whatever the embeddings do";
+    EXPECT_TRUE(plan.table().segments(0).initializer().has_constant());
+    return plan.table().segments(1).initializer();
+  };
+  const Initializer zero = start_of([](RowInitializer* start) { start->mutable_zero(); });
+  EXPECT_TRUE(zero.has_constant());
+  EXPECT_EQ(zero.constant(), 0);
+  EXPECT_EQ(start_of([](RowInitializer* start) { start->mutable_uniform()->set_bound(0.25); }).uniform_bound(), 0.25f);
+  EXPECT_EQ(start_of([](RowInitializer* start) { start->mutable_normal()->set_stddev(0.5); }).normal_stddev(), 0.5f);
+  EXPECT_FLOAT_EQ(start_of([](RowInitializer* start) { start->mutable_xavier(); }).uniform_bound(), 1) << "sqrt(6 / (1 + 5))";
+}
+
 std::string ErrorOf(const std::function<void(Plan*)>& change) {
   Plan plan = MakePlanFor({});
   change(&plan);
