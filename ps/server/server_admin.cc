@@ -137,7 +137,8 @@ absl::Status Server::Impl::EvictHere(const EvictRequest& request, EvictReply* re
   TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
   const GradientShape& shape = state_->shape();
   if (request.partition() < shape.first_partition || request.partition() >= shape.last_partition) return absl::OkStatus();
-  const Eviction& rule = request.has_rule() ? request.rule() : state_->opened().eviction();
+  Eviction rule = request.has_rule() ? request.rule() : state_->opened().eviction();
+  rule.mutable_protect()->MergeFrom(state_->opened().eviction().protect());  // whoever asks
   TESSERA_ASSIGN_OR_RETURN(const std::vector<uint64_t> ids, state_->Evict(rule, request.partition(), request.dry_run()));
   AppendPacked(absl::MakeConstSpan(ids), reply->mutable_ids());
   return absl::OkStatus();
