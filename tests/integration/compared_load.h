@@ -56,7 +56,7 @@ class ComparedLoad : public Load {
   std::vector<StageRequest> stages_;     // of step_: those of the shares' winners and of others
   size_t staged_ = 0;                    // so many are acknowledged
   std::vector<Winner> winners_;
-  StageRequest last_stage_;              // of a step that is over
+  StageRequest last_stage_;              // of the step before
 };
 
 }  // namespace tessera

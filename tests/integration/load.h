@@ -49,7 +49,7 @@ class Load {
   virtual absl::Status CatchUp(ParameterServerApi* server) = 0;
   // Everything that was acknowledged is there, once; nothing else is. UNAVAILABLE: the server ended during it.
   virtual absl::Status Verify(ParameterServerApi* server) = 0;
-  // Until the phase is over or the server is down.
+  // Until the phase is over or the server is down. REQUIRES: CatchUp was answered by OK.
   virtual void Run(ParameterServerApi* server, Phase* phase) = 0;
   virtual uint64_t acknowledged() const = 0;
 };

@@ -41,6 +41,7 @@ PushRequest MakePush(const PushWorld& world, uint64_t sequence, RandomSequence* 
     const size_t k = static_cast<size_t>(&id - reinterpret_cast<uint64_t*>(gradients->mutable_ids()->data()));
     id = world.ids()[k * run + random->Below(run)];
   }
+  for (uint32_t& count : PackedResize<uint32_t>(gradients->mutable_counts(), kIdsPerPush)) count = 1;
   for (float& value : PackedResize<float>(gradients->mutable_values(), kIdsPerPush * kReplayDim)) {
     value = UniformFloat(random->Next()) - 0.5f;
   }

@@ -47,24 +47,24 @@ absl::Status SummedLoad::SendPush(ParameterServerApi* server, Worker* worker) {
   return absl::OkStatus();
 }
 
-absl::Status SummedLoad::SendOthers(ParameterServerApi* server, Worker* worker) {
+absl::Status SummedLoad::SendOlder(ParameterServerApi* server, Worker* worker) {
+  if (worker->older.empty()) return absl::OkStatus();
+  PushRequest again = worker->older[worker->random.Below(worker->older.size())];
+  // Whatever it carries, its number says that it has been applied.
+  if (worker->random.Below(2) == 0) *again.mutable_gradients() = world_.MakeGradients(&worker->random, true, false);
   PushReply reply;
-  if (!worker->older.empty() && worker->random.Below(4) == 0) {
-    PushRequest again = worker->older[worker->random.Below(worker->older.size())];
-    // Whatever it carries, its number says that it has been applied.
-    if (worker->random.Below(2) == 0) *again.mutable_gradients() = world_.MakeGradients(&worker->random, true, false);
-    TESSERA_RETURN_IF_ERROR(Send("repeated push", [&] { return server->Push(again, &reply); }));
-  }
-  if (worker->push != nullptr && worker->random.Below(20) == 0) {
-    PushRequest early = *worker->push;
-    early.set_sequence(early.sequence() + 1);
+  return Send("repeated push", [&] { return server->Push(again, &reply); });
+}
+
+absl::Status SummedLoad::SendEarly(ParameterServerApi* server, Worker* worker) {
+  PushRequest early = *worker->push;
+  early.set_sequence(early.sequence() + 1);
+  PushReply reply;
+  return Send("push before its turn", [&] {
     const absl::Status status = server->Push(early, &reply);
-    if (!absl::IsFailedPrecondition(status)) {
-      if (status.ok()) Broken("a push before its turn was taken");
-      return Send("early push", [&] { return absl::IsResourceExhausted(status) ? absl::OkStatus() : status; });
-    }
-  }
-  return absl::OkStatus();
+    if (status.ok()) return absl::InternalError("was taken");
+    return absl::IsFailedPrecondition(status) ? absl::OkStatus() : status;
+  });
 }
 
 void SummedLoad::Add(const PushRequest& push) {
@@ -82,7 +82,7 @@ void SummedLoad::Add(const PushRequest& push) {
 
 absl::Status SummedLoad::CatchUp(ParameterServerApi* server) {
   for (Worker& worker : workers_) {
-    TESSERA_RETURN_IF_ERROR(SendOthers(server, &worker).ok() ? absl::OkStatus() : absl::UnavailableError("down"));
+    TESSERA_RETURN_IF_ERROR(SendOlder(server, &worker));
     if (worker.push != nullptr) TESSERA_RETURN_IF_ERROR(SendPush(server, &worker));
   }
   return absl::OkStatus();
@@ -124,8 +124,10 @@ void SummedLoad::Run(ParameterServerApi* server, Phase* phase) {
   for (Worker& worker : workers_) {
     threads.emplace_back([this, server, phase, &worker] {
       while (!phase->over()) {
-        if (worker.push == nullptr) MakePush(&worker);
-        if (!SendOthers(server, &worker).ok() || !SendPush(server, &worker).ok()) return phase->Down();
+        MakePush(&worker);
+        if (worker.random.Below(4) == 0 && !SendOlder(server, &worker).ok()) return phase->Down();
+        if (worker.random.Below(20) == 0 && !SendEarly(server, &worker).ok()) return phase->Down();
+        if (!SendPush(server, &worker).ok()) return phase->Down();
         phase->Acknowledged();
       }
     });

@@ -36,8 +36,9 @@ class SummedLoad : public Load {
 
   void MakePush(Worker* worker);
   absl::Status SendPush(ParameterServerApi* server, Worker* worker);
-  // Calls that must change nothing: pushes that come again, and one that comes too early.
-  absl::Status SendOthers(ParameterServerApi* server, Worker* worker);
+  // Calls that must change nothing: a push that comes again; one that comes before its turn, while the worker's next was never sent.
+  absl::Status SendOlder(ParameterServerApi* server, Worker* worker);
+  absl::Status SendEarly(ParameterServerApi* server, Worker* worker);
   void Add(const PushRequest& push);
 
   const PushWorld world_;
