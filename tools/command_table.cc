@@ -5,6 +5,7 @@
 #include "CLI/App.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/partition.h"
 #include "common/status_macros.h"
 #include "tools/asked_servers.h"
 #include "tools/commands.h"
@@ -111,7 +112,19 @@ absl::Status Get(const TableFlags& flags, Output* output) {
   return absl::OkStatus();
 }
 
+// As the job's keys: a rule that would do something else than it says is refused.
+absl::Status CheckRule(const TableFlags& flags) {
+  if (flags.rows.value_or(kPartitions) < kPartitions) {
+    return absl::InvalidArgumentError(absl::StrCat("--rows: ", *flags.rows, " is too few; give at least ", kPartitions, ", one for each partition"));
+  }
+  if (flags.unused_steps == 0) return absl::InvalidArgumentError("--unused-steps: must be more than 0");
+  if (flags.unused_periods == 0) return absl::InvalidArgumentError("--unused-periods: must be more than 0");
+  if (!(flags.norm.value_or(1) > 0)) return absl::InvalidArgumentError("--norm: must be a number above 0");
+  return absl::OkStatus();
+}
+
 absl::Status Evict(const TableFlags& flags, Output* output) {
+  if (const absl::Status status = CheckRule(flags); !status.ok()) return UsageError(status);
   Eviction rule;
   if (flags.rows.has_value()) rule.set_rows(*flags.rows);
   if (flags.unused_steps.has_value()) rule.set_unused_steps(*flags.unused_steps);
