@@ -20,9 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Dropped files kept: enough for one round of write-back to reuse instead of making new ones.
-constexpr size_t kSparesMax = 8;
-
 absl::Status SyncFolder(const std::string& folder) {
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", folder));
@@ -189,7 +186,8 @@ absl::Status PushLog::Drop(uint64_t needed_lsn) {
   while (!closed_.empty() && closed_.front().last_lsn < needed_lsn) {
     FaultPoint("log.drop");
     const std::string path = PathOf(closed_.front().number);
-    if (spares_.size() < kSparesMax) {
+    // Files kept for reuse and files in use together take no more of the disk than a full log and one segment.
+    if ((closed_.size() + spares_.size()) * options_.segment_bytes <= options_.bytes_max) {
       std::error_code error;
       fs::rename(path, absl::StrCat(options_.folder, "/", SpareName(closed_.front().number)), error);
       if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot rename ", path));

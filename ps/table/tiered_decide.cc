@@ -147,21 +147,23 @@ absl::StatusOr<bool> TieredRowStore::IsPresent(const Partition& partition, uint6
 absl::Status TieredRowStore::CollectRows(const Partition& partition, uint32_t p, absl::FunctionRef<void(const EvictionRow&)> body) {
   const size_t dim = layout_->dim();
   const RowPartition& memory = partition.memory;
-  memory.index().ForEach([&](uint32_t number) {
+  // The lambdas run here, under the lock; the analysis does not see that.
+  memory.index().ForEach([&](uint32_t number) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     MemoryRow* const row = memory.At(number);
     if (!row->Is(MemoryRow::kGone)) body({row->id, row->header.last_step, row->header.period, NormOf(row->floats(), dim)});
   });
   if (db_ == nullptr || !partition.spilled()) return absl::OkStatus();
   std::vector<float> floats;
   SavedRow row;
-  return db_->ForEach(KeyBound(RecordKind::kRow, p), KeyBound(RecordKind::kRow, p + 1), [&](absl::string_view key, absl::string_view value) {
+  const auto take = [&](absl::string_view key, absl::string_view value) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     TESSERA_RETURN_IF_ERROR(DecodeRow(key, value, &floats, &row));
     // What is in memory is newer, or gone.
     if (memory.Find(row.id, Mix64(row.id)) == RowPartition::kNone) {
       body({row.id, row.header.last_step, row.header.period, NormOf(floats.data(), dim)});
     }
     return absl::OkStatus();
-  });
+  };
+  return db_->ForEach(KeyBound(RecordKind::kRow, p), KeyBound(RecordKind::kRow, p + 1), take);
 }
 
 absl::StatusOr<std::vector<uint64_t>> TieredRowStore::FindEvicted(const EvictionRule& rule, const EvictionMoment& moment,
