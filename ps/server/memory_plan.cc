@@ -10,9 +10,9 @@ namespace tessera {
 namespace {
 
 constexpr uint64_t kMiB = 1u << 20;
-constexpr uint64_t kDbBytesMin = 16 * kMiB;
 constexpr uint64_t kDbBytesMax = 1024 * kMiB;
-constexpr uint64_t kDbBytesDefault = 64 * kMiB;
+// With smaller write buffers it would merge small files all the time.
+constexpr uint64_t kDbBytesMin = 64 * kMiB;
 constexpr uint64_t kLogBytesDefault = 4096 * kMiB;
 constexpr uint64_t kSegmentBytesMax = 64 * kMiB;
 
@@ -46,11 +46,11 @@ uint64_t LogSegmentBytes(const OpenRequest& opened) { return std::min(kSegmentBy
 absl::StatusOr<MemoryPlan> PlanMemory(const OpenRequest& opened, const RowLayout& layout, const DenseStore& dense) {
   if (absl::Status status = CheckLog(opened, layout, dense); !status.ok()) return status;
   MemoryPlan plan;
-  plan.db_bytes = kDbBytesDefault;
+  plan.db_bytes = kDbBytesMin;
   const uint64_t memory = opened.storage().memory_per_server().bytes();
   if (memory == 0) return plan;
   plan.db_bytes = std::clamp(memory / 4, kDbBytesMin, kDbBytesMax);
-  const uint64_t fixed = plan.db_bytes + dense.memory_bytes();
+  const uint64_t fixed = std::min(memory / 4, plan.db_bytes) + dense.memory_bytes();
   plan.rows_bytes = memory > fixed ? memory - fixed : 0;
   plan.rows_max = TieredRowStore::RowsWithin(plan.rows_bytes, layout);
   const uint64_t wanted = std::max<uint64_t>(StepIds(opened) / 2, kPartitions);
@@ -58,7 +58,7 @@ absl::StatusOr<MemoryPlan> PlanMemory(const OpenRequest& opened, const RowLayout
   const uint64_t row_bytes = (uint64_t{1} << 30) / std::max<uint64_t>(1, TieredRowStore::RowsWithin(uint64_t{1} << 30, layout)) + 1;
   const uint64_t needed = std::max((fixed + wanted * row_bytes), (wanted * row_bytes + dense.memory_bytes()) * 4 / 3);
   return absl::InvalidArgumentError(
-      absl::StrCat("storage.memory_per_server is ", InMiB(memory), ": the database takes ", InMiB(plan.db_bytes), ", the dense variables ",
+      absl::StrCat("storage.memory_per_server is ", InMiB(memory), ": the database takes ", InMiB(std::min(memory / 4, plan.db_bytes)), ", the dense variables ",
                    InMiB(dense.memory_bytes()), ", and the rest must hold two steps, ", wanted, " rows; ", InMiB(needed),
                    " would do, or a smaller training.batch_size"));
 }

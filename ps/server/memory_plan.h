@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-// A quarter of storage.memory_per_server, at most 1 GiB, is the database's; the dense variables take what they take; the rest is for rows.
+// A quarter of storage.memory_per_server, at most 1 GiB, is the database's, which takes 64 MiB where that is less; the dense variables take
+// what they take; the rest is for rows.
 struct MemoryPlan {
   uint64_t db_bytes = 0;
   uint64_t rows_bytes = 0;  // 0: no budget

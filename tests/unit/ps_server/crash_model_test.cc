@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kWorld = 3000;
 // Room for about 1,500 rows beside the database's part, and a log that is shortened every few calls.
-constexpr uint64_t kMemoryBytes = (16u << 20) + (600u << 10);
+constexpr uint64_t kMemoryBytes = 1100u << 10;
 constexpr uint64_t kLogBytes = 1200u << 10;
 
 struct CrashSetting {
