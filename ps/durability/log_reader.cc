@@ -51,6 +51,7 @@ std::string SpareName(uint64_t number) { return absl::StrCat(SegmentName(number)
 absl::StatusOr<FoundLog> ReadLog(const std::string& folder, uint64_t first_lsn, absl::FunctionRef<absl::Status(const LogRecord&)> replay) {
   TESSERA_ASSIGN_OR_RETURN(FoundLog log, ListLog(folder));
   Break broken;
+  std::vector<uint64_t> buffer;
   for (FoundSegment& segment : log.segments) {
     const std::string path = absl::StrCat(folder, "/", SegmentName(segment.number));
     const auto take = [&](const LogRecord& record) {
@@ -64,7 +65,7 @@ absl::StatusOr<FoundLog> ReadLog(const std::string& folder, uint64_t first_lsn, 
       FaultPoint("log.replay");
       return record.lsn >= first_lsn ? replay(record) : absl::OkStatus();
     };
-    TESSERA_ASSIGN_OR_RETURN(const SegmentScan scan, ScanSegment(path, take));
+    TESSERA_ASSIGN_OR_RETURN(const SegmentScan scan, ScanSegment(path, &buffer, take));
     segment.end = scan.end;
     if (scan.beyond_lsn == 0 || broken.is_set) continue;
     broken = {true, scan.last_lsn > 0 ? scan.last_lsn + 1 : scan.first_lsn, path, scan.end};

@@ -58,8 +58,10 @@ struct SegmentScan {
   uint64_t beyond_durable_lsn = 0;
 };
 
-// Calls body for each sound record in order, up to the first that is bad, and looks for sound ones behind it.
-absl::StatusOr<SegmentScan> ScanSegment(const std::string& path, absl::FunctionRef<absl::Status(const LogRecord&)> body);
+// Calls body for each sound record in order, up to the first that is bad, and looks for sound ones behind it. The file is read into
+// `buffer`, which grows; used for one segment after the other it is fresh memory only once.
+absl::StatusOr<SegmentScan> ScanSegment(const std::string& path, std::vector<uint64_t>* buffer,
+                                        absl::FunctionRef<absl::Status(const LogRecord&)> body);
 
 // The number in a segment's file name, or 0.
 uint64_t SegmentNumber(absl::string_view file_name);

@@ -102,7 +102,7 @@ void CompareAppends(const BenchFolder& folder, size_t body_bytes, int pairs) {
 
   OurLog safe(folder / absl::StrCat("safe", body_bytes), true);
   OneFile synced(folder / absl::StrCat("synced", body_bytes), true);
-  Fill(&safe, body, kHeldBytes);
+  Fill(&safe, body, kHeldBytes * 3 / 2);
   Fill(&synced, body, kHeldBytes);
   const auto sync = [&](auto* log) { return [&body, log](int) { Fill(log, body, kSyncs * body.size()); }; };
   Compare(size + "Append + WaitDurable, raw pwrite + fdatasync", kSyncs, "records", pairs, sync(&safe), sync(&synced));
@@ -132,8 +132,8 @@ void CompareScan(const BenchFolder& folder, int pairs) {
 int Main(int argc, char** argv) {
   const BenchFolder folder(argc > 1 ? argv[1] : std::filesystem::temp_directory_path().string());
   const int pairs = argc > 2 ? std::atoi(argv[2]) : 9;
-  for (size_t bytes : {size_t{1600000}, size_t{4000000}}) CompareAppends(folder, bytes, pairs);
   CompareScan(folder, pairs);
+  for (size_t bytes : {size_t{1600000}, size_t{4000000}}) CompareAppends(folder, bytes, pairs);
   return 0;
 }
 
