@@ -1,6 +1,7 @@
 #include "tests/integration/compared_load.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -16,11 +17,12 @@ constexpr uint32_t kShares = 2;
 constexpr uint64_t kUpdatesPerPeriod = 400;
 constexpr size_t kComparedAtATime = 4096;
 
-ServerOptions ReferenceOptions() {
+ServerOptions ReferenceOptions(const std::string& folder) {
   ServerOptions options;
   options.job = kWorldJob;
   options.shard = kWorldShard;
   options.shards = kWorldShards;
+  options.state_directory = folder + "/reference";
   return options;
 }
 
@@ -30,8 +32,12 @@ void MustDo(absl::string_view what, const absl::Status& status) {
 
 }  // namespace
 
-ComparedLoad::ComparedLoad(Durability durability, bool sync, uint64_t seed)
-    : world_(durability, /*exact=*/false, kComparedIds), sync_(sync), random_(seed), reference_(ReferenceOptions(), &pool_) {
+ComparedLoad::ComparedLoad(Durability durability, bool sync, uint64_t seed, const std::string& folder)
+    : world_(durability, /*exact=*/false, kComparedIds),
+      sync_(sync),
+      folder_(folder),
+      random_(seed),
+      reference_(ReferenceOptions(folder), &pool_) {
   OpenRequest open = world_.open();
   open.clear_storage();
   OpenReply reply;
@@ -168,7 +174,25 @@ absl::Status ComparedLoad::Commit(ParameterServerApi* server) {
   return absl::OkStatus();
 }
 
+absl::Status ComparedLoad::CompareSaved(ParameterServerApi* server) {
+  SaveRequest request;
+  SaveReply got, wanted;
+  *request.mutable_peer() = world_.MakePeer(0, 0);
+  const auto save = [&](ParameterServerApi* from, const std::string& name, SaveReply* reply) {
+    const std::string checkpoint = absl::StrCat(folder_, "/", name, ".unfinished");
+    std::filesystem::create_directories(checkpoint);
+    request.set_directory(absl::StrCat(checkpoint, "/shard-", kWorldShard, "-of-", kWorldShards));
+    return from->Save(request, reply);
+  };
+  TESSERA_RETURN_IF_ERROR(Send("save", [&] { return save(server, "server", &got); }));
+  MustDo("save", save(&reference_, "reference", &wanted));
+  if (got.content_digest() == wanted.content_digest() && got.rows() == wanted.rows()) return absl::OkStatus();
+  Broken(absl::StrCat("what is saved differs: ", got.rows(), " rows of digest ", got.content_digest(), ", must be ", wanted.rows(), " of ",
+                      wanted.content_digest()));
+}
+
 absl::Status ComparedLoad::Advance(ParameterServerApi* server) {
+  if (random_.Below(1000) == 0) TESSERA_RETURN_IF_ERROR(CompareSaved(server));
   if (random_.Below(100) == 0) {
     MakeEvict();
     TESSERA_RETURN_IF_ERROR(SendEvict(server));
@@ -239,6 +263,7 @@ absl::Status ComparedLoad::Compare(ParameterServerApi* server, absl::Span<const 
 }
 
 absl::Status ComparedLoad::Verify(ParameterServerApi* server) {
+  if (random_.Below(4) == 0) TESSERA_RETURN_IF_ERROR(CompareSaved(server));
   const bool evaluation = random_.Below(2) == 0;
   for (size_t begin = 0; begin < world_.ids().size(); begin += kComparedAtATime) {
     TESSERA_RETURN_IF_ERROR(Compare(server, absl::MakeConstSpan(world_.ids()).subspan(begin, kComparedAtATime), evaluation));

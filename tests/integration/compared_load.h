@@ -1,5 +1,5 @@
 // One stream of updates, sent in step or not, whose order matters: Adagrad, Adam, admission, eviction, periods. A second server in this
-// process, without log, disk or limits, gets each update once; both must answer the same bits.
+// process, which never ends and keeps neither a log nor a budget, gets each update once; both must answer the same bits.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@ namespace tessera {
 
 class ComparedLoad : public Load {
  public:
-  ComparedLoad(Durability durability, bool sync, uint64_t seed);
+  // `folder` is for the second server, and for what both save.
+  ComparedLoad(Durability durability, bool sync, uint64_t seed, const std::string& folder);
 
   const OpenRequest& open() const override { return world_.open(); }
   absl::Status CatchUp(ParameterServerApi* server) override;
@@ -36,10 +37,13 @@ class ComparedLoad : public Load {
   absl::Status RepeatPush(ParameterServerApi* server);
   absl::Status RepeatStage(ParameterServerApi* server);
   absl::Status Commit(ParameterServerApi* server);
+  // Both save: digests of all rows, chunks and their optimizer state.
+  absl::Status CompareSaved(ParameterServerApi* server);
   absl::Status Compare(ParameterServerApi* server, absl::Span<const uint64_t> ids, bool evaluation);
 
   const PushWorld world_;
   const bool sync_;
+  const std::string folder_;
   RandomSequence random_;
   ThreadPool pool_{1};
   Server reference_;

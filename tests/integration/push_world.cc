@@ -11,7 +11,7 @@ namespace tessera {
 namespace {
 
 // So small that write-back, dropping of log segments, and rows that are on disk only never stop.
-constexpr uint64_t kLogBytes = 4u << 20;
+constexpr uint64_t kLogBytes = 2u << 20;
 constexpr uint64_t kMemoryBytes = 18u << 20;
 constexpr uint64_t kOftenIds = 500;
 constexpr uint64_t kPushIdsMax = 120;
@@ -104,7 +104,7 @@ Gradients PushWorld::MakeGradients(RandomSequence* random, bool dense, bool sigh
   Gradients gradients;
   std::vector<uint64_t> ids[2];
   absl::flat_hash_set<uint64_t> taken;
-  for (uint64_t i = 1 + random->Below(kPushIdsMax); i > 0; --i) {
+  for (uint64_t i = random->Below(10) == 0 ? 0 : 1 + random->Below(kPushIdsMax); i > 0; --i) {
     const uint64_t id = ids_[RandomId(random)];
     if (taken.insert(id).second) ids[sighted && random->Below(5) == 0].push_back(id);
   }
