@@ -55,6 +55,8 @@ absl::Status LogFileError(int error, absl::string_view what, const std::string& 
 
 uint64_t ChecksumOfRecord(uint64_t number, const RecordHeader& header, absl::Span<const absl::string_view> pieces) {
   XXH3_state_t state;
+  // Without it a reset would believe a seed that some earlier call left on the stack, but not the rest of that state.
+  XXH3_INITSTATE(&state);
   XXH3_64bits_reset_withSeed(&state, number);
   XXH3_64bits_update(&state, &header, kSummedHeaderBytes);
   for (absl::string_view piece : pieces) XXH3_64bits_update(&state, piece.data(), piece.size());

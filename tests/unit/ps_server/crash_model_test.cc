@@ -187,7 +187,8 @@ TEST_F(ReplayTest, LeavesRowsAloneThatHaveTheRecordAlready) {
       ASSERT_TRUE(durable.server(0).WriteBackAll().ok());
     }
   }
-  ASSERT_TRUE(durable.CrashAndRecover(0).ok());
+  const absl::Status recovered = durable.CrashAndRecover(0);
+  ASSERT_TRUE(recovered.ok()) << recovered;
   EXPECT_EQ(durable.Describe(0).durability().replayed_records(), 7u);
   const auto kept = durable.Pull(0, nullptr, WorldIds());
   const auto wanted = steady.Pull(0, nullptr, WorldIds());

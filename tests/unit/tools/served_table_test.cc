@@ -40,7 +40,8 @@ class IdServer : public ParameterServerApi {
   }
   absl::Status GetRows(const GetRowsRequest& request, GetRowsReply* reply) override {
     CheckPeer(request.peer());
-    for (const uint64_t id : *PackedView<uint64_t>(request.ids(), "ids")) {
+    const absl::Span<const uint64_t> asked = PackedView<uint64_t>(request.ids(), "ids").value();
+    for (const uint64_t id : asked) {
       StoredRow* row = reply->add_rows();
       row->set_id(id);
       row->set_found(ids.count(id) > 0);
