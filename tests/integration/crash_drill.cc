@@ -94,8 +94,11 @@ class Drill {
     Phase phase(kAcksMax);
     std::thread loader([&] { load_->Run(client.get(), &phase); });
     phase.WaitFor(random_.Below(kAcksBetweenMax));
-    Clock::Real()->SleepFor(absl::Microseconds(random_.Below(3000)));  // not to order things: the moment is left to chance
     if (!server_.running()) Broken("the server was killed by somebody else");
+    // Some while they stop in order. The sleep orders nothing: it leaves the moment to chance.
+    const bool stopping = random_.Below(4) == 0;
+    if (stopping) server_.Terminate();
+    Clock::Real()->SleepFor(absl::Microseconds(random_.Below(stopping ? 200000 : 3000)));
     server_.Kill();
     loader.join();
     ++random_ends_;

@@ -24,6 +24,7 @@ void Broken(absl::string_view what) {
 
 absl::Status OkOrDown(absl::string_view what, absl::Status status) {
   if (status.ok() || absl::IsUnavailable(status)) return status;
+  if (absl::IsCancelled(status)) return absl::UnavailableError(status.message());  // by a server that stops
   Broken(absl::StrCat(what, ": ", status.ToString()));
 }
 

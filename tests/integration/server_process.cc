@@ -117,8 +117,10 @@ void ServerProcess::Kill() {
   pid_ = 0;
 }
 
+void ServerProcess::Terminate() { kill(pid_, SIGTERM); }
+
 void ServerProcess::Stop() {
-  kill(pid_, SIGTERM);
+  Terminate();
   waitpid(pid_, &end_, 0);
   pid_ = 0;
   if (!WIFEXITED(end_) || WEXITSTATUS(end_) != 0) BrokenWithOutput("the server did not stop in order");

@@ -24,6 +24,8 @@ class ServerProcess {
   void Kill();
   // SIGKILL has ended it, or does within half a minute; else Broken.
   void WaitForKilled();
+  // SIGTERM, without waiting for what it does.
+  void Terminate();
   // SIGTERM: it must end with code 0.
   void Stop();
   const std::string& address() const { return address_; }
