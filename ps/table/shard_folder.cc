@@ -58,7 +58,15 @@ absl::Status ClearShardFolder(const std::string& directory) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot save into ", directory, ": ", ContentsOf(directory), ", not an earlier save"));
   }
-  fs::remove_all(directory, error);
+  // CURRENT last: a process that dies meanwhile must leave what the next attempt knows for an earlier save.
+  std::vector<fs::path> others;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename() != "CURRENT") others.push_back(it->path());
+  }
+  for (const fs::path& path : others) {
+    if (!error) fs::remove_all(path, error);
+  }
+  if (!error) fs::remove_all(directory, error);
   if (error) return absl::InternalError(absl::StrCat("cannot remove the earlier save ", directory, ": ", error.message()));
   return absl::OkStatus();
 }
