@@ -41,13 +41,8 @@ class ServerGroup {
     AddVariable("hidden", {130, 129});  // more than one chunk
     AddVariable("bias", {3});
     for (uint32_t s = 0; s < shards; ++s) {
-      ServerOptions options;
-      options.job = "test-job";
-      options.shard = s;
-      options.shards = shards;
-      options.state_directory = state;
-      options_.push_back(options);
-      servers_.push_back(std::make_unique<Server>(options, &pool_));
+      options_.push_back({.job = "test-job", .shard = s, .shards = shards, .state_directory = state});
+      servers_.push_back(std::make_unique<Server>(options_.back(), &pool_));
     }
     chunks_ = DenseChunks(spec_.variables());
     for (const VariableSpec& variable : spec_.variables()) dense_floats_ += ElementCount(variable);
