@@ -101,6 +101,14 @@ void CheckedGradients::Group() {
   sighted = PartitionedIds(sighted_ids);
 }
 
+std::vector<RowGradients> RowsOf(absl::Span<const CheckedGradients* const> sources) {
+  std::vector<RowGradients> rows;
+  for (const CheckedGradients* source : sources) {
+    if (source->id_count() > 0) rows.push_back(source->Rows());
+  }
+  return rows;
+}
+
 absl::StatusOr<PartitionedIds> CheckIds(absl::Span<const uint64_t> ids, const GradientShape& shape, const std::string& sender) {
   PartitionedIds grouped(ids);
   for (uint32_t p = 0; p < kPartitions; ++p) {

@@ -48,6 +48,9 @@ struct CheckedGradients {
   RowGradients Rows() const { return {&grouped, ids, values, counts, &sighted, sighted_ids, sighted_counts}; }
 };
 
+// The row parts of those that have any, in their order.
+std::vector<RowGradients> RowsOf(absl::Span<const CheckedGradients* const> sources);
+
 // Worker and generation count from 1.
 absl::Status CheckWorker(const Peer& peer, const std::string& sender);
 // A stage's share has rows in its step by the decision it carries, where that assigns shares.

@@ -173,14 +173,10 @@ absl::Status ShardState::ReplayCommit(uint64_t lsn, const ReadBody& body, Replay
 
 absl::Status ShardState::ReplayUpdate(const ReadBody& body, absl::Span<const CheckedGradients* const> sources, double sparse_learning_rate,
                                       double dense_learning_rate, const UpdateRule& rule) {
-  std::vector<RowGradients> rows;
-  for (const CheckedGradients* source : sources) {
-    if (source->id_count() > 0) rows.push_back(source->Rows());
-  }
   const RowFacts facts = FactsOf(body.header);
   UpdateRule with_rate = rule;
   with_rate.learning_rate = sparse_learning_rate;
-  TESSERA_ASSIGN_OR_RETURN(const PreparedUpdate update, rows_->Prepare(rows, with_rate, &facts));
+  TESSERA_ASSIGN_OR_RETURN(const PreparedUpdate update, rows_->Prepare(RowsOf(sources), with_rate, &facts));
   TESSERA_RETURN_IF_ERROR(ApplyUpdate(update, sources, dense_learning_rate, with_rate));
   // What was read from the log is durable. Nothing may be dropped from it: records not yet replayed are not done.
   if (memory_rows_max_ == 0 || rows_->dirty_rows() <= memory_rows_max_ / 2) return absl::OkStatus();

@@ -17,14 +17,6 @@ namespace {
 constexpr absl::Duration kRoomPatience = absl::Milliseconds(kCallMs / 3);
 constexpr absl::Duration kRoomPoll = absl::Milliseconds(100);
 
-std::vector<RowGradients> RowsOf(absl::Span<const CheckedGradients* const> sources) {
-  std::vector<RowGradients> rows;
-  for (const CheckedGradients* source : sources) {
-    if (source->id_count() > 0) rows.push_back(source->Rows());
-  }
-  return rows;
-}
-
 }  // namespace
 
 absl::Status ShardState::WaitForRoom(uint64_t ids, uint64_t bytes, const std::string& sender) {

@@ -34,7 +34,7 @@ PLANTS = {
         "rows_->OldestDirty(), dense_->OldestDirty(), ", "dense_->OldestDirty(), ", "*CrashModel*"),
     "recompute_at_replay": (
         "admission and eviction are decided again at replay", "ps/server/shard_replay.cc",
-        "rows_->Prepare(rows, with_rate, &facts)", "rows_->Prepare(rows, with_rate, nullptr)", "*CrashModel*policies*"),
+        "rows_->Prepare(RowsOf(sources), with_rate, &facts)", "rows_->Prepare(RowsOf(sources), with_rate, nullptr)", "*CrashModel*policies*"),
     "eviction_not_dirty": (
         "an evicted row is brought back: its deletion does not count as dirty", "ps/table/row_partition.cc",
         "  memory->header.lsn = lsn;\n  MarkDirty(row, first_lsn);\n", "  memory->header.lsn = lsn;\n  (void)first_lsn;\n", "*CrashModel*policies*"),
