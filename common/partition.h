@@ -19,7 +19,9 @@ inline constexpr uint32_t kDenseChunkFloats = 16384;
 // A server's dense values travel in slices of so many of its chunks: slice k is its chunks [128 k, 128 (k + 1)), at most 8 MiB.
 inline constexpr uint32_t kDenseSliceChunks = 128;
 
-inline uint32_t PartitionOf(uint64_t id) { return static_cast<uint32_t>(Mix64(id) >> 56); }
+// Of the hash of an id, which is Mix64 of it.
+inline uint32_t PartitionOfHash(uint64_t hash) { return static_cast<uint32_t>(hash >> 56); }
+inline uint32_t PartitionOf(uint64_t id) { return PartitionOfHash(Mix64(id)); }
 
 // First partition of a shard; shard s holds [PartitionBegin(s, n), PartitionBegin(s + 1, n)). REQUIRES: shard <= shards <= 256.
 inline uint32_t PartitionBegin(uint32_t shard, uint32_t shards) { return shard * kPartitions / shards; }

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace tessera {
 namespace {
 
 constexpr size_t kHugePageBytes = 2u << 20;
+constexpr size_t kPageBytes = 4096;
 
 }  // namespace
 
@@ -31,6 +33,11 @@ HugeBuffer::HugeBuffer(size_t bytes) : bytes_(bytes) {
 
 HugeBuffer::~HugeBuffer() {
   if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
+}
+
+void HugeBuffer::Clear(size_t begin, size_t bytes) {
+  if (begin % kPageBytes == 0 && bytes % kPageBytes == 0 && madvise(data_ + begin, bytes, MADV_DONTNEED) == 0) return;
+  std::memset(data_ + begin, 0, bytes);
 }
 
 }  // namespace tessera

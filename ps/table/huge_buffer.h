@@ -21,6 +21,9 @@ class HugeBuffer {
     return *this;
   }
 
+  // Fills a part with zeros by giving its pages back, where it has whole ones.
+  void Clear(size_t begin, size_t bytes);
+
   char* data() const { return data_; }  // aligned to 64 bytes, from 2 MiB on to 2 MiB
   size_t bytes() const { return bytes_; }
 

@@ -1,15 +1,8 @@
 #include "ps/table/row_index.h"
 
 #include <cassert>
-#include <utility>
 
 namespace tessera {
-namespace {
-
-constexpr uint32_t kSlotsMin = 64;
-
-}  // namespace
-
 void RowIndex::Place(Slot slot) {
   uint32_t i = slot.tag & mask_;
   while (slots_[i].row_plus_1 != 0) i = (i + 1) & mask_;
@@ -17,15 +10,17 @@ void RowIndex::Place(Slot slot) {
 }
 
 void RowIndex::Grow() {
+  static_assert(IndexMemory::kBytesMin % sizeof(Slot) == 0);
+  const Slot* const old = slots_;
   const uint64_t old_slots = mask_ == 0 ? 0 : static_cast<uint64_t>(mask_) + 1;
-  const uint64_t new_slots = old_slots == 0 ? kSlotsMin : 2 * old_slots;
-  const HugeBuffer old = std::exchange(buffer_, HugeBuffer(new_slots * sizeof(Slot)));
-  slots_ = reinterpret_cast<Slot*>(buffer_.data());
-  mask_ = static_cast<uint32_t>(new_slots - 1);
-  const Slot* old_data = reinterpret_cast<const Slot*>(old.data());
+  const uint32_t level = old == nullptr ? 0 : level_ + 1;
+  slots_ = reinterpret_cast<Slot*>(memory_->Take(partition_, level));
+  mask_ = static_cast<uint32_t>((IndexMemory::kBytesMin << level) / sizeof(Slot) - 1);
   for (uint64_t i = 0; i < old_slots; ++i) {
-    if (old_data[i].row_plus_1 != 0) Place(old_data[i]);
+    if (old[i].row_plus_1 != 0) Place(old[i]);
   }
+  if (old != nullptr) memory_->GiveBack(partition_, level_);
+  level_ = level;
 }
 
 void RowIndex::Insert(uint64_t hash, uint32_t row) {

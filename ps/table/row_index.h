@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ps/table/huge_buffer.h"
+#include "ps/table/index_memory.h"
 
 namespace tessera {
 
@@ -13,6 +13,11 @@ class RowIndex {
  public:
   static constexpr uint32_t kNone = 0xffffffffu;
 
+  // Before all else. The memory outlives this.
+  void Init(IndexMemory* memory, uint32_t partition) {
+    memory_ = memory;
+    partition_ = partition;
+  }
   // Brings the slot of `hash` (Mix64 of the id) closer.
   void Prefetch(uint64_t hash) const {
     if (mask_ != 0) __builtin_prefetch(&slots_[Tag(hash) & mask_]);
@@ -38,7 +43,7 @@ class RowIndex {
     }
   }
   uint32_t size() const { return size_; }
-  size_t bytes() const { return buffer_.bytes(); }
+  size_t bytes() const { return mask_ == 0 ? 0 : (static_cast<size_t>(mask_) + 1) * sizeof(Slot); }
 
  private:
   struct Slot {
@@ -51,7 +56,9 @@ class RowIndex {
   void Grow();
   void Place(Slot slot);
 
-  HugeBuffer buffer_;
+  IndexMemory* memory_ = nullptr;
+  uint32_t partition_ = 0;
+  uint32_t level_ = 0;  // of the block that holds the slots
   Slot* slots_ = nullptr;
   uint32_t mask_ = 0;  // slots - 1, or 0 while there are none
   uint32_t size_ = 0;

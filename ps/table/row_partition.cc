@@ -14,7 +14,8 @@ constexpr int kPassedOverMax = 32;
 
 }  // namespace
 
-void RowPartition::Init(RowSlabs* slabs, uint32_t rows_max) {
+void RowPartition::Init(uint32_t partition, RowSlabs* slabs, IndexMemory* index_memory, uint32_t rows_max) {
+  index_.Init(index_memory, partition);
   slabs_ = slabs;
   rows_max_ = rows_max;
   if (rows_max > 0) ghosts_.resize(std::max<uint32_t>(rows_max, 64));

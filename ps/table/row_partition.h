@@ -51,8 +51,8 @@ class RowPartition {
     uint64_t first_lsn;
   };
 
-  // At most `rows_max` rows, but for those that must come in; 0: no limit. The slabs outlive this.
-  void Init(RowSlabs* slabs, uint32_t rows_max);
+  // At most `rows_max` rows, but for those that must come in; 0: no limit. Slabs and index memory outlive this.
+  void Init(uint32_t partition, RowSlabs* slabs, IndexMemory* index_memory, uint32_t rows_max);
 
   MemoryRow* At(uint32_t row) const { return reinterpret_cast<MemoryRow*>(slabs_->Row(row)); }
   const RowIndex& index() const { return index_; }

@@ -15,18 +15,30 @@ namespace {
 
 // Keys of one look-up: enough that neighbours share blocks, few enough that several threads have work.
 constexpr size_t kKeysPerLookUp = 512;
+// Partitions read together: few enough that the locks are short and that many threads have work.
+constexpr uint32_t kPartitionsPerRead = 16;
 
 }  // namespace
+
+struct TieredRowStore::ReadCall {
+  const PartitionedIds& grouped;
+  absl::Span<const uint64_t> ids;
+  UnknownRow unknown;
+  bool heat;  // rows that are read are kept in memory before others
+  float* values;
+  std::vector<uint8_t>* absent;
+};
 
 absl::Status TieredRowStore::Read(const PartitionedIds& grouped, absl::Span<const uint64_t> ids, UnknownRow unknown, float* values,
                                   std::vector<uint8_t>* absent) {
   assert(grouped.size() == ids.size());
   if (absent != nullptr) absent->assign(ids.size(), 0);
   Misses misses;
-  ForEachPartition(ids.size(), [&](uint32_t p) {
-    if (grouped.begin(p) < grouped.begin(p + 1)) ReadPartition(p, grouped, ids, unknown, values, absent, &misses);
-  });
   const bool training = unknown == UnknownRow::kInitial;
+  const ReadCall call = {grouped, ids, unknown, training && options_.memory_bytes_max > 0, values, absent};
+  ForPartitions(ids.size(), kPartitionsPerRead, [&](uint32_t first, uint32_t last) {
+    if (grouped.begin(first) < grouped.begin(last)) ReadPartitions(first, last, call, &misses);
+  });
   if (training) {
     hits_.fetch_add(ids.size() - misses.size(), std::memory_order_relaxed);
     misses_.fetch_add(misses.size(), std::memory_order_relaxed);
@@ -55,49 +67,49 @@ void TieredRowStore::ReadUnknown(const Partition& partition, uint64_t id, Unknow
   *absent = unknown == UnknownRow::kZeros || (admits() && partition.sightings->Count(id) < options_.admit_at) ? 1 : 0;
 }
 
-void TieredRowStore::ReadPartition(uint32_t p, const PartitionedIds& grouped, absl::Span<const uint64_t> ids, UnknownRow unknown,
-                                   float* values, std::vector<uint8_t>* absent, Misses* misses) {
-  const Partition& partition = partitions_[p];
-  const size_t dim = layout_->dim();
-  const bool training = unknown == UnknownRow::kInitial && options_.memory_bytes_max > 0;
+void TieredRowStore::ReadPartitions(uint32_t first, uint32_t last, const ReadCall& call, Misses* misses) {
+  // All at once: a batch may have only a few ids for each partition, too few to be asked for ahead.
+  for (uint32_t p = first; p < last; ++p) partitions_[p].mutex.ReaderLock();
   uint64_t hashes[kAheadRows];
   MemoryRow* rows[kAheadRows];
-  ReaderMutexLock lock(&partition.mutex);
-  const RowPartition& memory = partition.memory;
-  const bool spilled = partition.spilled();
-  const uint32_t end = grouped.begin(p + 1);
-  for (uint32_t begin = grouped.begin(p); begin < end; begin += kAheadRows) {
+  const size_t row_bytes = sizeof(MemoryRow) + layout_->dim() * sizeof(float);
+  const uint32_t end = call.grouped.begin(last);
+  for (uint32_t begin = call.grouped.begin(first); begin < end; begin += kAheadRows) {
     const uint32_t count = std::min<uint32_t>(kAheadRows, end - begin);
     for (uint32_t i = 0; i < count; ++i) {
-      hashes[i] = Mix64(ids[grouped.position(begin + i)]);
-      memory.index().Prefetch(hashes[i]);
+      hashes[i] = Mix64(call.ids[call.grouped.position(begin + i)]);
+      partitions_[PartitionOfHash(hashes[i])].memory.index().Prefetch(hashes[i]);
     }
     for (uint32_t i = 0; i < count; ++i) {
       // Whose hash bits agree: nearly always the row itself, so its memory is asked for without looking at it.
+      const RowPartition& memory = partitions_[PartitionOfHash(hashes[i])].memory;
       const uint32_t row = memory.index().Find(hashes[i], [](uint32_t) { return true; });
       rows[i] = row == RowPartition::kNone ? nullptr : memory.At(row);
-      if (rows[i] != nullptr) PrefetchRow(rows[i], sizeof(MemoryRow) + dim * sizeof(float));
+      if (rows[i] != nullptr) PrefetchRow(rows[i], row_bytes);
     }
-    for (uint32_t i = 0; i < count; ++i) {
-      const uint32_t position = grouped.position(begin + i);
-      MemoryRow* row = rows[i];
-      if (row != nullptr && row->id != ids[position]) {
-        const uint32_t found = memory.Find(ids[position], hashes[i]);
-        row = found == RowPartition::kNone ? nullptr : memory.At(found);
-      }
-      if (row == nullptr && spilled) {
-        misses->Add(p, position, partition.updates);
-        continue;
-      }
-      float* const out = values + position * dim;
-      if (row == nullptr || row->Is(MemoryRow::kGone)) {
-        ReadUnknown(partition, ids[position], unknown, out, absent == nullptr ? nullptr : &(*absent)[position]);
-        continue;
-      }
-      if (training) RowPartition::Heat(row);
-      std::memcpy(out, row->floats(), dim * sizeof(float));
-    }
+    for (uint32_t i = 0; i < count; ++i) CopyRow(call, call.grouped.position(begin + i), hashes[i], rows[i], misses);
   }
+  for (uint32_t p = first; p < last; ++p) partitions_[p].mutex.ReaderUnlock();
+}
+
+void TieredRowStore::CopyRow(const ReadCall& call, uint32_t position, uint64_t hash, MemoryRow* row, Misses* misses) {
+  const Partition& partition = partitions_[PartitionOfHash(hash)];
+  const uint64_t id = call.ids[position];
+  if (row != nullptr && row->id != id) {
+    const uint32_t found = partition.memory.Find(id, hash);
+    row = found == RowPartition::kNone ? nullptr : partition.memory.At(found);
+  }
+  if (row == nullptr && partition.spilled()) {
+    misses->Add(PartitionOfHash(hash), position, partition.updates);
+    return;
+  }
+  float* const out = call.values + position * layout_->dim();
+  if (row == nullptr || row->Is(MemoryRow::kGone)) {
+    ReadUnknown(partition, id, call.unknown, out, call.absent == nullptr ? nullptr : &(*call.absent)[position]);
+    return;
+  }
+  if (call.heat) RowPartition::Heat(row);
+  CopyFloats(row->floats(), layout_->dim(), out);
 }
 
 absl::Status TieredRowStore::ReadMisses(absl::Span<const uint64_t> ids, const Misses& misses, bool fill, bool must,

@@ -45,7 +45,7 @@ TieredRowStore::TieredRowStore(std::shared_ptr<const RowLayout> layout, ThreadPo
   }
   for (uint32_t p = 0; p < kPartitions; ++p) {
     WriterMutexLock lock(&partitions_[p].mutex);
-    partitions_[p].memory.Init(&slabs_, static_cast<uint32_t>(rows_max));
+    partitions_[p].memory.Init(p, &slabs_, &index_memory_, static_cast<uint32_t>(rows_max));
     const bool own = p >= options_.first_partition && p < options_.last_partition;
     if (admits() && own) partitions_[p].sightings = std::make_unique<Sightings>(options_.sighting_bytes);
   }
@@ -88,13 +88,20 @@ absl::Status TieredRowStore::LoadSightings(uint32_t partition, absl::string_view
   return partitions_[partition].sightings->Load(bytes);
 }
 
+void TieredRowStore::ForPartitions(size_t ids, uint32_t at_a_time, absl::FunctionRef<void(uint32_t, uint32_t)> body) {
+  const uint32_t first = options_.first_partition;
+  const uint32_t last = options_.last_partition;
+  const auto piece = [&](int64_t i) {
+    const uint32_t begin = first + static_cast<uint32_t>(i) * at_a_time;
+    body(begin, std::min(last, begin + at_a_time));
+  };
+  const int64_t pieces = (last - first + at_a_time - 1) / at_a_time;
+  if (ids >= kParallelIds) return pool_->ParallelFor(pieces, piece);
+  for (int64_t i = 0; i < pieces; ++i) piece(i);
+}
+
 void TieredRowStore::ForEachPartition(size_t ids, absl::FunctionRef<void(uint32_t)> body) {
-  if (ids < kParallelIds) {
-    for (uint32_t p = options_.first_partition; p < options_.last_partition; ++p) body(p);
-  } else {
-    pool_->ParallelFor(options_.last_partition - options_.first_partition,
-                       [&](int64_t i) { body(options_.first_partition + static_cast<uint32_t>(i)); });
-  }
+  ForPartitions(ids, 1, [&](uint32_t p, uint32_t) { body(p); });
 }
 
 uint64_t TieredRowStore::OldestDirty() const {

@@ -12,6 +12,7 @@
 #include "common/sightings.h"
 #include "common/thread_pool.h"
 #include "ps/table/eviction.h"
+#include "ps/table/index_memory.h"
 #include "ps/table/row_partition.h"
 #include "ps/table/row_slabs.h"
 #include "ps/table/row_store.h"
@@ -40,7 +41,7 @@ struct TieredStatus {
 };
 
 // Thread-safe as RowStore says. Large batches are spread over the pool, partition by partition; a batch takes one partition's lock at a
-// time, and none while it reads from disk, but for rows that left memory between Prepare and Apply.
+// time, Read those of a few in their order, and none while it reads from disk, but for rows that left memory between Prepare and Apply.
 //
 // A row is in one of three places: in memory only (dirty, never written), in memory and on disk (clean or dirty), on disk only. Only Apply
 // makes rows dirty, only a clean row leaves memory, so what is on disk of a row that is not in memory is the row.
@@ -104,16 +105,19 @@ class TieredRowStore : public RowStore {
   };
   struct Sums;
   struct Miss;
+  struct ReadCall;
   struct Taken;
   struct FactsOfPartition;
   class Misses;
 
   bool admits() const { return options_.admit_at > 1; }
+  // body(first, last) for all partitions, on the pool where the ids are many, so many partitions at a time.
+  void ForPartitions(size_t ids, uint32_t at_a_time, absl::FunctionRef<void(uint32_t, uint32_t)> body);
   void ForEachPartition(size_t ids, absl::FunctionRef<void(uint32_t)> body);
 
-  // tiered_read.cc
-  void ReadPartition(uint32_t p, const PartitionedIds& grouped, absl::Span<const uint64_t> ids, UnknownRow unknown, float* values,
-                     std::vector<uint8_t>* absent, Misses* misses);
+  // tiered_read.cc. The analysis of locks knows no sets of them.
+  void ReadPartitions(uint32_t first, uint32_t last, const ReadCall& call, Misses* misses) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  void CopyRow(const ReadCall& call, uint32_t position, uint64_t hash, MemoryRow* row, Misses* misses) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ReadUnknown(const Partition& partition, uint64_t id, UnknownRow unknown, float* out, uint8_t* absent)
       ABSL_SHARED_LOCKS_REQUIRED(partition.mutex);
   absl::Status ReadMisses(absl::Span<const uint64_t> ids, const Misses& misses, bool fill, bool must,
@@ -154,6 +158,7 @@ class TieredRowStore : public RowStore {
   StateDb* const db_;
   const TieredOptions options_;
   RowSlabs slabs_;
+  IndexMemory index_memory_;
   const std::unique_ptr<Partition[]> partitions_;
   std::atomic<uint32_t> period_{0};
   std::atomic<uint64_t> hits_{0};

@@ -11,7 +11,9 @@ namespace tessera {
 namespace {
 
 TEST(RowIndexTest, FindsWhatWasInsertedThroughEveryGrowth) {
+  IndexMemory memory;
   RowIndex index;
+  index.Init(&memory, 255);
   std::vector<uint64_t> hashes;
   const auto find = [&](uint64_t hash) { return index.Find(hash, [&](uint32_t row) { return hashes[row] == hash; }); };
   EXPECT_EQ(find(1), RowIndex::kNone);
@@ -32,7 +34,9 @@ TEST(RowIndexTest, FindsWhatWasInsertedThroughEveryGrowth) {
 }
 
 TEST(RowIndexTest, TellsRowsApartWhoseHashBitsAgree) {
+  IndexMemory memory;
   RowIndex index;
+  index.Init(&memory, 255);
   // All equal in the bits the index keeps: only the rows themselves differ.
   std::vector<uint64_t> hashes;
   for (uint32_t i = 0; i < 100; ++i) {
@@ -46,7 +50,9 @@ TEST(RowIndexTest, TellsRowsApartWhoseHashBitsAgree) {
 }
 
 TEST(RowIndexTest, TakesRowZeroAndHashZero) {
+  IndexMemory memory;
   RowIndex index;
+  index.Init(&memory, 255);
   index.Insert(0, 0);
   EXPECT_EQ(index.Find(0, [](uint32_t) { return true; }), 0u);
 }
