@@ -28,7 +28,7 @@ inline rocksdb::Options RawOptions(uint64_t cache_bytes) {
   options.write_buffer_size = 128 << 20;
   options.max_write_buffer_number = 4;
   options.level_compaction_dynamic_level_bytes = true;
-  options.optimize_filters_for_hits = true;
+  options.optimize_filters_for_hits = false;  // new ids are common, and must not cost a block each
   options.max_open_files = -1;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(cache_bytes, 6);
