@@ -57,13 +57,18 @@ absl::Status List(const TableFlags& flags, Output* output) {
   return absl::OkStatus();
 }
 
+// Of a server that has one: a checkpoint and durability: checkpoint have none.
+std::string LogText(const DurabilityStatus& log) {
+  if (log.log_bytes_max() == 0) return log.mode() == DURABILITY_UNSPECIFIED ? "" : absl::StrCat(", ", Durability_Name(log.mode()));
+  return absl::StrCat(", ", Durability_Name(log.mode()), ", log ", BytesText(log.log_bytes()), " of ", BytesText(log.log_bytes_max()), ", LSN ",
+                      log.lsn(), " (durable ", log.durable_lsn(), ", needed ", log.needed_lsn(), "), replayed ",
+                      CountText(log.replayed_records()), " records in ", TimeText(absl::Seconds(log.replay_seconds())));
+}
+
 std::string ServerText(const DescribeServerReply& server, const std::string& address) {
   const DurabilityStatus& log = server.durability();
-  std::string text =
-      absl::StrCat("server ", server.shard(), " (", address, "): step ", server.step(), ", ", CountText(server.table().rows()), " rows, ",
-                   Durability_Name(log.mode()), ", log ", BytesText(log.log_bytes()), " of ", BytesText(log.log_bytes_max()), ", LSN ",
-                   log.lsn(), " (durable ", log.durable_lsn(), ", needed ", log.needed_lsn(), "), replayed ",
-                   CountText(log.replayed_records()), " records in ", TimeText(absl::Seconds(log.replay_seconds())), "\n");
+  std::string text = absl::StrCat("server ", server.shard(), " (", address, "): step ", server.step(), ", ",
+                                  CountText(server.table().rows()), " rows", LogText(log), "\n");
   if (!log.stalled().empty()) absl::StrAppend(&text, "  stalled: ", log.stalled(), "\n");
   return text;
 }
