@@ -29,6 +29,7 @@ class ServerProcess {
   // SIGTERM: it must end with code 0.
   void Stop();
   const std::string& address() const { return address_; }
+  pid_t pid() const { return pid_; }  // 0: not running
 
  private:
   bool Listening() const;
