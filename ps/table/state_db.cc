@@ -1,8 +1,6 @@
 #include "ps/table/state_db.h"
 
-#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cassert>
 #include <filesystem>
 #include <map>
@@ -14,11 +12,11 @@
 #include "common/mutex.h"
 #include "common/status_macros.h"
 #include "ps/table/rocksdb_options.h"
+#include "ps/table/rocksdb_resumption.h"
 #include "ps/table/shard_folder.h"
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <rocksdb/listener.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
@@ -32,46 +30,14 @@ constexpr size_t kBatchBytes = 1u << 20;
 // Keys that MultiGet looks up at a time: the blocks that hold their values are held in memory together, about 1 MB.
 constexpr size_t kKeysAtATime = 256;
 // Within this a flush is done, or it is an error.
-constexpr int kFlushSeconds = 60;
-// After the disk was full: room for the manifest beside that for the buffers.
-constexpr uint64_t kRoomToResumeBytes = 4u << 20;
-
-// Remembers that RocksDB has stopped its background work, which it does after an error of a flush or a compaction.
-class StopListener : public rocksdb::EventListener {
- public:
-  // A compaction's error is made as hard as a flush's: after a soft one nothing is written out any more, yet a flush waits for it.
-  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
-    if (error->severity() < rocksdb::Status::kHardError) *error = rocksdb::Status(*error, rocksdb::Status::kHardError);
-    stopped.store(true);
-  }
-  // Not by itself every 5 seconds: callers resume, and while it tries, they could not.
-  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override { *auto_recovery = false; }
-  void OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override { FaultPoint("db.compaction"); }
-  void OnFlushBegin(rocksdb::DB*, const rocksdb::FlushJobInfo&) override { FaultPoint("db.flush"); }
-  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo& info) override {
-    const MutexLock lock(&mutex);
-    flushed = std::max<uint64_t>(flushed, info.largest_seqno);
-    changed.SignalAll();
-  }
-  // False when changes up to `number` are not in files by the deadline.
-  bool WaitFlushed(uint64_t number) {
-    const MutexLock lock(&mutex);
-    for (int i = 0; i < kFlushSeconds && flushed < number && !stopped.load(); ++i) changed.WaitWithTimeout(&mutex, absl::Seconds(1));
-    return flushed >= number;
-  }
-
-  std::atomic<bool> stopped{false};
-  Mutex mutex;
-  CondVar changed;
-  uint64_t flushed ABSL_GUARDED_BY(mutex) = 0;  // number of the last change that is in a file
-};
+constexpr absl::Duration kFlushPatience = absl::Minutes(1);
 
 absl::Status StatusOf(const rocksdb::Status& status, absl::string_view what) {
   if (status.ok()) return absl::OkStatus();
   const std::string message = absl::StrCat(what, ": ", status.ToString());
   if (status.IsNotFound()) return absl::NotFoundError(message);
   if (status.IsCorruption()) return absl::DataLossError(message);
-  if (status.IsNoSpace()) return absl::ResourceExhaustedError(message);
+  if (status.IsNoSpace()) return absl::ResourceExhaustedError(message + "; make room on that disk, and it goes on by itself");
   return absl::InternalError(message);
 }
 
@@ -108,34 +74,12 @@ void StateDb::Batch::Clear() { impl_->batch.Clear(); }
 
 class StateDb::Impl {
  public:
-  // After a background error RocksDB refuses to write until it is told to resume, which writes out the buffers it could not before.
-  template <typename Body>
-  rocksdb::Status Try(const Body& body) {
-    for (int attempt = 0;; ++attempt) {
-      rocksdb::Status status = rocksdb::Status::OK();
-      if (listener->stopped.exchange(false)) status = Resume();
-      if (!status.ok()) {
-        listener->stopped.store(true);
-        return status;
-      }
-      status = body();
-      if (status.ok() || attempt > 0 || !listener->stopped.load()) return status;
-    }
-  }
-
-  // Not tried before all buffers fit the disk: a flush that fails while RocksDB resumes may be waited for without end.
-  rocksdb::Status Resume() {
-    std::error_code error;
-    const uint64_t room = fs::space(folder, error).available;
-    if (!error && room < cache->GetCapacity() / 2 + kRoomToResumeBytes) return rocksdb::Status::NoSpace("too little room to go on");
-    return db->Resume();
-  }
-
   std::string folder;
   std::shared_ptr<rocksdb::Cache> cache;
   std::shared_ptr<StopListener> listener = std::make_shared<StopListener>();
   std::unique_ptr<rocksdb::DB> db;
-  Batch pending;  // of Put
+  std::unique_ptr<Resumption> resumption;  // goes before the database; null where nothing is written
+  Batch pending;                           // of Put
 
   Mutex mutex;
   std::map<std::string, std::string> checksums ABSL_GUARDED_BY(mutex);  // of the table files of the last checkpoint
@@ -158,10 +102,8 @@ absl::StatusOr<std::unique_ptr<StateDb>> StateDb::OpenWritable(const std::string
   TESSERA_RETURN_IF_ERROR(
       StatusOf(rocksdb::DB::Open(opened, folder, &db), absl::StrCat("cannot open ", folder, ", where this server keeps its state")));
   impl->db.reset(db);
-  {
-    const MutexLock lock(&impl->listener->mutex);
-    impl->listener->flushed = std::max<uint64_t>(impl->listener->flushed, db->GetLatestSequenceNumber());
-  }
+  impl->listener->SetFlushed(db->GetLatestSequenceNumber());
+  impl->resumption = std::make_unique<Resumption>(db, impl->listener, folder, options.memory_bytes / 2);
   return std::unique_ptr<StateDb>(new StateDb(std::move(impl)));
 }
 
@@ -199,7 +141,7 @@ absl::Status StateDb::Write(Batch* batch) {
   FaultPoint("db.write");
   rocksdb::WriteOptions options;
   options.disableWAL = true;
-  return StatusOf(impl_->Try([&] { return impl_->db->Write(options, &batch->impl_->batch); }),
+  return StatusOf(impl_->resumption->Try([&] { return impl_->db->Write(options, &batch->impl_->batch); }),
                   absl::StrCat("cannot write to ", impl_->folder));
 }
 
@@ -220,14 +162,14 @@ absl::Status StateDb::Flush() {
   // After it has resumed, RocksDB 7.8 may say that it has flushed while that still goes on: what its files hold is asked instead.
   const uint64_t written = impl_->db->GetLatestSequenceNumber();
   TESSERA_RETURN_IF_ERROR(
-      StatusOf(impl_->Try([&] { return impl_->db->Flush(options); }), absl::StrCat("cannot write to ", impl_->folder)));
-  if (impl_->listener->WaitFlushed(written)) return absl::OkStatus();
-  if (impl_->listener->stopped.load()) {
+      StatusOf(impl_->resumption->Try([&] { return impl_->db->Flush(options); }), absl::StrCat("cannot write to ", impl_->folder)));
+  if (impl_->listener->WaitFlushed(written, kFlushPatience)) return absl::OkStatus();
+  if (impl_->listener->stopped()) {
     TESSERA_RETURN_IF_ERROR(
-        StatusOf(impl_->Try([&] { return impl_->db->Flush(options); }), absl::StrCat("cannot write to ", impl_->folder)));
+        StatusOf(impl_->resumption->Try([&] { return impl_->db->Flush(options); }), absl::StrCat("cannot write to ", impl_->folder)));
   }
-  if (impl_->listener->WaitFlushed(written)) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("cannot write to ", impl_->folder, ": not flushed within ", kFlushSeconds, " s"));
+  if (impl_->listener->WaitFlushed(written, kFlushPatience)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("cannot write to ", impl_->folder, ": not flushed within ", absl::FormatDuration(kFlushPatience)));
 }
 
 absl::StatusOr<std::vector<SavedFile>> StateDb::Checkpoint(const std::string& directory) {

@@ -19,7 +19,7 @@ MAY_INCLUDE = {
 }
 # what is included -> where alone that may stand (regular expressions over the path)
 HOMES = {
-    r"rocksdb/": r"^ps/table/(state_db\.cc|rocksdb_options\.(h|cc))$|^tests/bench/",
+    r"rocksdb/": r"^ps/table/(state_db\.cc|rocksdb_(options|resumption)\.(h|cc))$|^tests/bench/",
     r"(dnnl|oneapi/dnnl)": r"^worker/compute/cpu/|^tests/bench/",
     r"(cuda|cublas|cudnn)": r"^worker/compute/cuda/",
     r"yaml-cpp/": r"^common/job/[^/]*\.cc$",

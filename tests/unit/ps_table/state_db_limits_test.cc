@@ -1,16 +1,17 @@
 // What StateDb does at the ends of memory and disk.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <atomic>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 
+#include "common/clock.h"
+#include "common/fault_point.h"
 #include "common/random.h"
 #include "ps/table/state_db.h"
+#include "tests/unit/ps_table/small_disk.h"
 #include "tests/unit/ps_table/state_db_fixture.h"
 #include "tests/unit/ps_table/table_fixture.h"
 
@@ -46,32 +47,6 @@ TEST(StateDbLimitsTest, MemoryStaysWithinItsBudget) {
   EXPECT_GT(db->disk_bytes(), kRows * kValueBytes * 9 / 10);
 }
 
-// A file system of its own that can be filled.
-class SmallDisk {
- public:
-  SmallDisk(const std::string& path, const char* size) : path_(path) {
-    std::filesystem::create_directories(path_);
-    mounted_ = ::mount("none", path_.c_str(), "tmpfs", 0, size) == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
-  }
-  bool mounted() const { return mounted_; }
-  // Takes all the room there is left but `spare` bytes.
-  void Fill(uint64_t spare) {
-    std::ofstream(path_ + "/filler").flush();
-    std::filesystem::resize_file(path_ + "/filler", 0);
-    const uint64_t room = std::filesystem::space(path_).available;
-    std::ofstream file(path_ + "/filler", std::ios::binary);
-    file << std::string(room > spare ? room - spare : 0, 'f');
-  }
-  void MakeRoom() { std::filesystem::remove(path_ + "/filler"); }
-
- private:
-  const std::string path_;
-  bool mounted_ = false;
-};
-
 // Batch b puts 1000 keys from 500 b on, so half of each batch is written again by the next one and files are merged.
 void FillBatch(uint64_t b, StateDb::Batch* batch) {
   batch->Clear();
@@ -83,7 +58,7 @@ void CheckBatches(const StateDb& db, uint64_t batches) {
   std::vector<uint64_t> numbers(500 * batches + 1000);
   for (uint64_t n = 0; n < numbers.size(); ++n) numbers[n] = n;
   const auto found = Find(db, numbers);
-  ASSERT_EQ(found.size(), 500 * batches + 500);
+  ASSERT_EQ(found.size(), batches == 0 ? 0 : 500 * batches + 500);
   for (const auto& [n, value] : found) ASSERT_EQ(value, ValueOf(n, std::min(n / 500, batches - 1))) << n;
 }
 
@@ -94,7 +69,7 @@ TEST(StateDbLimitsTest, AFullDiskRefusesAWriteAsAWholeAndThereIsRoomAgain) {
   { const auto db = StateDb::Create(folder / "disk/db", kSmall).value(); }
   StateDb::Batch batch;
   uint64_t batches = 0;
-  for (uint64_t spare : {0, 300000, 1000000, 3000000}) {
+  for (uint64_t spare : {0, 1000000, 6000000}) {
     SCOPED_TRACE(spare);
     auto db = StateDb::Open(folder / "disk/db", kSmall).value();
     disk.Fill(spare);
@@ -107,6 +82,7 @@ TEST(StateDbLimitsTest, AFullDiskRefusesAWriteAsAWholeAndThereIsRoomAgain) {
     }
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(folder / "disk/db"));
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("make room"));
     EXPECT_EQ(db->Flush().code(), absl::StatusCode::kResourceExhausted);
     EXPECT_EQ(db->Write(&batch).code(), absl::StatusCode::kResourceExhausted);
     CheckBatches(*db, batches);
@@ -120,6 +96,70 @@ TEST(StateDbLimitsTest, AFullDiskRefusesAWriteAsAWholeAndThereIsRoomAgain) {
     db.reset();
     CheckBatches(*StateDb::Open(folder / "disk/db", kSmall).value(), batches);
   }
+}
+
+// Fills the disk when RocksDB next begins to write a file. One owner; the database outlives it.
+class FillLater {
+ public:
+  explicit FillLater(SmallDisk* disk) {
+    SetFaultPoint([this, disk](absl::string_view name) {
+      const int64_t spare = (name == "db.flush" || name == "db.compaction") ? spare_.exchange(-1) : -1;
+      if (spare >= 0) disk->Fill(static_cast<uint64_t>(spare));
+    });
+  }
+  ~FillLater() { SetFaultPoint({}); }
+  void Arm(uint64_t spare) { spare_ = static_cast<int64_t>(spare); }
+  void Disarm() { spare_ = -1; }
+
+ private:
+  std::atomic<int64_t> spare_{-1};
+};
+
+TEST(StateDbLimitsTest, ADiskThatFillsUnderAFlushAndAgainWhileThatIsMadeUpForLosesNothing) {
+  const TestFolder folder("state_db");
+  SmallDisk disk(folder / "disk", "size=64m");
+  if (!disk.mounted()) GTEST_SKIP() << "may not mount a file system of its own here";
+  auto db = StateDb::Create(folder / "disk/db", kSmall).value();
+  RandomSequence random(5);
+  StateDb::Batch batch;
+  uint64_t batches = 0;
+  absl::Duration longest;
+  const auto write = [&] {
+    FillBatch(batches, &batch);
+    const absl::Time begin = Clock::Real()->Now();
+    const absl::Status status = db->Write(&batch);
+    longest = std::max(longest, Clock::Real()->Now() - begin);
+    batches += status.ok() ? 1 : 0;
+    EXPECT_TRUE(status.ok() || absl::IsResourceExhausted(status)) << status;
+    return status.ok();
+  };
+  for (int round = 0; round < 4; ++round) {
+    SCOPED_TRACE(round);
+    {
+      FillLater later(&disk);
+      later.Arm(random.Below(400000));
+      for (int i = 0; i < 40 && write(); ++i) continue;
+      // Up to three times more while the database goes on.
+      for (uint64_t again = random.Below(4); again > 0; --again) {
+        disk.MakeRoom();
+        later.Arm(random.Below(400000));
+        write();
+      }
+      later.Disarm();
+      CheckBatches(*db, batches);
+      disk.MakeRoom();
+      int refused = 0;
+      while (refused < 100 && !write()) ++refused;
+      ASSERT_LT(refused, 100) << "there is room, and nothing is written";
+    }
+    CheckBatches(*db, batches);
+  }
+  const absl::Status status = db->Flush();
+  ASSERT_TRUE(status.ok()) << status;
+  // Every wait has a deadline.
+  EXPECT_LT(longest, absl::Seconds(60));
+  db.reset();
+  CheckBatches(*StateDb::Open(folder / "disk/db", kSmall).value(), batches);
 }
 
 }  // namespace
