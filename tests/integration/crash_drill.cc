@@ -176,7 +176,7 @@ class Drill {
 
 int RunDrill(const DrillOptions& options) {
   if (options.mode != "async" && options.mode != "ordered" && options.mode != "sync") {
-    std::fprintf(stderr, "push_load: --mode is async, ordered, sync or soak\n");
+    std::fprintf(stderr, "push_load: --mode is async, ordered, sync, soak or full-disk\n");
     return 2;
   }
   return Drill(options).Run();

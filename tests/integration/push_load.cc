@@ -3,6 +3,7 @@
 //
 //   push_load [--kills N] [--seed S] [--mode async|ordered|sync] [--durability process|power] [--workers N] [--first-point N]
 //   push_load --mode soak --seconds N [--seed S] ...   everything at once for N seconds, then one kill: see test_soak.py
+//   push_load --mode full-disk [--seed S] ...          on a small disk that is filled: see test_full_disk.py
 //   push_load --measure-replay 1GiB      fills so much log, kills the server, and says how long the next start takes
 // All take --folder, an empty folder to work in, and --server, a tessera-ps other than the one beside this program.
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/job/units.h"
 #include "tests/integration/crash_drill.h"
+#include "tests/integration/full_disk.h"
 #include "tests/integration/replay_time.h"
 #include "tests/integration/soak_drill.h"
 
@@ -48,6 +50,7 @@ int Main(int argc, char** argv) {
   options.mode = flags["--mode"];
   if (options.folder.empty() || !std::filesystem::is_directory(options.folder)) return Usage("--folder names an empty folder to work in");
   if (options.mode == "soak") return RunSoak(options, seconds);
+  if (options.mode == "full-disk") return RunFullDisk(options);
   if (flags["--measure-replay"].empty()) return RunDrill(options);
   const absl::StatusOr<uint64_t> bytes = ParseByteSize(flags["--measure-replay"]);
   return bytes.ok() ? MeasureReplay(options, *bytes) : Usage(std::string(bytes.status().message()));
