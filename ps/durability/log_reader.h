@@ -22,8 +22,9 @@ struct FoundLog {
 };
 
 // Calls `replay` for each record from first_lsn on. DATA_LOSS names file and place where a record that was durable is not sound, or is
-// missing. Changes nothing.
-absl::StatusOr<FoundLog> ReadLog(const std::string& folder, uint64_t first_lsn, absl::FunctionRef<absl::Status(const LogRecord&)> replay);
+// missing, or where a file is not of the log `log`. A gap below first_lsn is none: nothing in it is needed. Changes nothing.
+absl::StatusOr<FoundLog> ReadLog(const std::string& folder, uint64_t log, uint64_t first_lsn,
+                                 absl::FunctionRef<absl::Status(const LogRecord&)> replay);
 
 // Files of dropped segments, kept to be used again.
 std::string SpareName(uint64_t number);

@@ -1,12 +1,11 @@
-// One file of the push log: a header, then records back to back. Byte for byte in README.md.
+// One file of the push log: a header, then records back to back. Byte for byte in README.md; reading it back is in segment_scan.h.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -22,11 +21,18 @@ struct LogRecord {
   absl::Span<const char> body;      // aligned to 8 bytes
 };
 
+// Which log, and which of its files. Both are part of every checksum, so what another log or an earlier life of the file left is no record.
+struct SegmentKey {
+  uint64_t log = 0;
+  uint64_t number = 0;
+};
+
 // A segment that is being written. Owned by one thread; Sync may overlap with Append.
 class LogSegment {
  public:
   // Makes `path` with room for `bytes`, or turns the file `spare` into it where that is not empty. RESOURCE_EXHAUSTED: the disk is full.
-  static absl::StatusOr<std::unique_ptr<LogSegment>> Create(const std::string& path, const std::string& spare, uint64_t number,
+  // After an error there is no such file, and the spare is used up.
+  static absl::StatusOr<std::unique_ptr<LogSegment>> Create(const std::string& path, const std::string& spare, SegmentKey key,
                                                             uint64_t first_lsn, uint64_t bytes);
   ~LogSegment();
 
@@ -36,33 +42,21 @@ class LogSegment {
   absl::Status Append(LogKind kind, uint64_t lsn, uint64_t durable_lsn, absl::Span<const absl::string_view> pieces);
   absl::Status Sync();
 
-  uint64_t number() const { return number_; }
+  uint64_t number() const { return key_.number; }
   uint64_t offset() const { return offset_; }  // bytes used
 
  private:
-  LogSegment(std::string path, int fd, uint64_t number, uint64_t size) : path_(std::move(path)), fd_(fd), number_(number), size_(size) {}
+  LogSegment(std::string path, int fd, SegmentKey key, uint64_t size) : path_(std::move(path)), fd_(fd), key_(key), size_(size) {}
 
   const std::string path_;
   const int fd_;
-  const uint64_t number_;
+  const SegmentKey key_;
   uint64_t size_;
   uint64_t offset_ = 0;
 };
 
-// What reading a segment found.
-struct SegmentScan {
-  uint64_t first_lsn = 0;      // of the header; 0: the header is bad, as of a segment that was being made
-  uint64_t last_lsn = 0;       // of the last sound record in order; 0: none
-  uint64_t end = 0;            // bytes up to there
-  uint64_t beyond_lsn = 0;     // a sound record after one that is not; 0: none
-  uint64_t beyond_durable_lsn = 0;
-};
-
-// Calls body for each sound record in order, up to the first that is bad, and looks for sound ones behind it. The file is read into
-// `buffer`, which grows; used for one segment after the other it is fresh memory only once.
-absl::StatusOr<SegmentScan> ScanSegment(const std::string& path, std::vector<uint64_t>* buffer,
-                                        absl::FunctionRef<absl::Status(const LogRecord&)> body);
-
+// Whose log it is, as a number.
+uint64_t LogIdOf(absl::string_view owner);
 // The number in a segment's file name, or 0.
 uint64_t SegmentNumber(absl::string_view file_name);
 std::string SegmentName(uint64_t number);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -51,6 +52,8 @@ absl::Status RemoveFile(const std::string& path) {
 
 }  // namespace
 
+PushLog::PushLog(PushLogOptions options) : options_(std::move(options)), id_(LogIdOf(options_.owner)) {}
+
 std::string PushLog::PathOf(uint64_t number) const { return absl::StrCat(options_.folder, "/", SegmentName(number)); }
 
 absl::StatusOr<std::unique_ptr<PushLog>> PushLog::Open(const PushLogOptions& options, uint64_t first_lsn, uint64_t next_lsn_min,
@@ -58,7 +61,7 @@ absl::StatusOr<std::unique_ptr<PushLog>> PushLog::Open(const PushLogOptions& opt
   std::error_code error;
   fs::create_directories(options.folder, error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot create ", options.folder));
-  TESSERA_ASSIGN_OR_RETURN(const FoundLog found, ReadLog(options.folder, first_lsn, replay));
+  TESSERA_ASSIGN_OR_RETURN(const FoundLog found, ReadLog(options.folder, LogIdOf(options.owner), first_lsn, replay));
   std::unique_ptr<PushLog> log(new PushLog(options));
   MutexLock lock(&log->mutex_);
   log->spares_.assign(found.spares.begin(), found.spares.end());
@@ -79,8 +82,8 @@ absl::StatusOr<std::unique_ptr<PushLog>> PushLog::Open(const PushLogOptions& opt
   return log;
 }
 
-absl::Status PushLog::Scan(const std::string& folder, uint64_t first_lsn, absl::FunctionRef<absl::Status(const LogRecord&)> replay) {
-  return ReadLog(folder, first_lsn, replay).status();
+absl::Status PushLog::Scan(const PushLogOptions& options, uint64_t first_lsn, absl::FunctionRef<absl::Status(const LogRecord&)> replay) {
+  return ReadLog(options.folder, LogIdOf(options.owner), first_lsn, replay).status();
 }
 
 absl::Status PushLog::Remove(const std::string& folder) {
@@ -98,30 +101,39 @@ absl::Status PushLog::Remove(const std::string& folder) {
 
 absl::Status PushLog::CloseCurrent() {
   if (current_ == nullptr) return absl::OkStatus();
-  if (options_.power) {
-    TESSERA_RETURN_IF_ERROR(current_->Sync());
-    synced_lsn_ = next_lsn_ - 1;
-  }
+  if (options_.power) TESSERA_RETURN_IF_ERROR(NoteSync(current_->Sync(), next_lsn_ - 1));
   closed_.push_back({current_->number(), next_lsn_ - 1, current_->offset()});
   current_.reset();
   return absl::OkStatus();
 }
 
+absl::Status PushLog::NoteSync(absl::Status status, uint64_t lsn) {
+  sync_failure_.Update(status);
+  if (sync_failure_.ok()) synced_lsn_ = std::max(synced_lsn_, lsn);
+  return sync_failure_;
+}
+
 absl::Status PushLog::Roll(uint64_t record_bytes) {
   TESSERA_RETURN_IF_ERROR(CloseCurrent());
-  const uint64_t number = next_number_;
-  const std::string spare = spares_.empty() ? "" : absl::StrCat(options_.folder, "/", SpareName(spares_.front()));
-  TESSERA_ASSIGN_OR_RETURN(current_, LogSegment::Create(PathOf(number), spare, number, next_lsn_,
-                                                        std::max(options_.segment_bytes, record_bytes)));
+  std::string spare;
+  if (!spares_.empty()) {
+    spare = absl::StrCat(options_.folder, "/", SpareName(spares_.front()));
+    spares_.pop_front();
+  }
+  TESSERA_ASSIGN_OR_RETURN(std::unique_ptr<LogSegment> segment,
+                           LogSegment::Create(PathOf(next_number_), spare, {id_, next_number_}, next_lsn_,
+                                              std::max(options_.segment_bytes, record_bytes)));
+  if (options_.power) TESSERA_RETURN_IF_ERROR(SyncFolder(options_.folder));
+  current_ = std::move(segment);
   ++next_number_;
-  if (!spare.empty()) spares_.pop_front();
-  return options_.power ? SyncFolder(options_.folder) : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> PushLog::Append(LogKind kind, absl::Span<const absl::string_view> pieces) {
   const uint64_t bytes = LogSegment::RecordBytes(pieces);
   FaultPoint("log.append");
   MutexLock lock(&mutex_);
+  TESSERA_RETURN_IF_ERROR(sync_failure_);
   uint64_t used = current_ == nullptr ? 0 : current_->offset();
   for (const Closed& segment : closed_) used += segment.bytes;
   if (used + bytes > options_.bytes_max) {
@@ -138,7 +150,9 @@ absl::StatusOr<uint64_t> PushLog::Append(LogKind kind, absl::Span<const absl::st
 
 absl::Status PushLog::SyncTo(uint64_t lsn, absl::Time deadline) {
   MutexLock lock(&mutex_);
+  assert(lsn < next_lsn_);
   while (synced_lsn_ < lsn) {
+    TESSERA_RETURN_IF_ERROR(sync_failure_);
     if (syncing_) {
       const absl::Duration left = deadline - Clock::Real()->Now();
       if (left <= absl::ZeroDuration()) {
@@ -147,22 +161,16 @@ absl::Status PushLog::SyncTo(uint64_t lsn, absl::Time deadline) {
       synced_.WaitWithTimeout(&mutex_, left);
       continue;
     }
-    // This caller syncs for all who have appended by now.
+    // This caller syncs for all who have appended by now. Older segments were synced when they were closed.
     syncing_ = true;
     const uint64_t target = next_lsn_ - 1;
     const std::shared_ptr<LogSegment> segment = current_;
-    std::vector<std::string> older;
-    for (const Closed& closed : closed_) {
-      if (!options_.power && closed.last_lsn > synced_lsn_) older.push_back(PathOf(closed.number));
-    }
     mutex_.Unlock();
-    absl::Status status = segment == nullptr ? absl::OkStatus() : segment->Sync();
-    for (const std::string& path : older) status.Update(SyncFile(path));
+    const absl::Status status = segment == nullptr ? absl::OkStatus() : segment->Sync();
     mutex_.Lock();
     syncing_ = false;
     synced_.SignalAll();
-    TESSERA_RETURN_IF_ERROR(status);
-    synced_lsn_ = std::max(synced_lsn_, target);
+    TESSERA_RETURN_IF_ERROR(NoteSync(status, target));
   }
   return absl::OkStatus();
 }
@@ -171,14 +179,7 @@ absl::Status PushLog::WaitDurable(uint64_t lsn, absl::Duration patience) {
   return options_.power ? SyncTo(lsn, Clock::Real()->Now() + patience) : absl::OkStatus();
 }
 
-absl::Status PushLog::Sync() {
-  uint64_t lsn = 0;
-  {
-    MutexLock lock(&mutex_);
-    lsn = next_lsn_ - 1;
-  }
-  return SyncTo(lsn, absl::InfiniteFuture());
-}
+absl::Status PushLog::Sync() { return WaitDurable(next_lsn() - 1, absl::InfiniteDuration()); }
 
 absl::Status PushLog::Drop(uint64_t needed_lsn) {
   MutexLock lock(&mutex_);

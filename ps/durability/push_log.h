@@ -18,6 +18,7 @@ namespace tessera {
 
 struct PushLogOptions {
   std::string folder;
+  std::string owner;           // whose log it is: files of another one are refused
   uint64_t bytes_max = 0;      // of all records
   uint64_t segment_bytes = 64u << 20;
   bool power = false;          // what WaitDurable has returned for survives a loss of power, not only of the process
@@ -32,16 +33,17 @@ class PushLog {
   static absl::StatusOr<std::unique_ptr<PushLog>> Open(const PushLogOptions& options, uint64_t first_lsn, uint64_t next_lsn_min,
                                                        absl::FunctionRef<absl::Status(const LogRecord&)> replay);
   // The same reading, changing nothing.
-  static absl::Status Scan(const std::string& folder, uint64_t first_lsn, absl::FunctionRef<absl::Status(const LogRecord&)> replay);
+  static absl::Status Scan(const PushLogOptions& options, uint64_t first_lsn, absl::FunctionRef<absl::Status(const LogRecord&)> replay);
   // Removes a log's files; a folder that is not there is no error.
   static absl::Status Remove(const std::string& folder);
 
   // Writes a record whose body is the pieces back to back, and returns its LSN. RESOURCE_EXHAUSTED names the folder where the disk is full,
   // storage.log_per_server where the log would grow beyond bytes_max; then nothing of it stays, and a later append may succeed.
   absl::StatusOr<uint64_t> Append(LogKind kind, absl::Span<const absl::string_view> pieces);
-  // Returns when the record is durable; one sync serves all who wait. DEADLINE_EXCEEDED names the folder.
+  // Returns when the record is durable; one sync serves all who wait. DEADLINE_EXCEEDED names the folder. After a sync that failed nothing
+  // is durable any more, and nothing is appended: the system may have dropped what it could not write. What is on disk shows the next Open.
   absl::Status WaitDurable(uint64_t lsn, absl::Duration patience);
-  // All that was appended is on disk, whatever the mode.
+  // WaitDurable of all that was appended.
   absl::Status Sync();
   // Removes segments of which nothing from `needed_lsn` on is needed; a few files are kept for reuse.
   absl::Status Drop(uint64_t needed_lsn);
@@ -58,13 +60,15 @@ class PushLog {
     uint64_t bytes;
   };
 
-  explicit PushLog(PushLogOptions options) : options_(std::move(options)) {}
+  explicit PushLog(PushLogOptions options);
   std::string PathOf(uint64_t number) const;
   absl::Status Roll(uint64_t record_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CloseCurrent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SyncTo(uint64_t lsn, absl::Time deadline);
+  absl::Status NoteSync(absl::Status status, uint64_t lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const PushLogOptions options_;
+  const uint64_t id_;  // made of the owner
   mutable Mutex mutex_;
   CondVar synced_;
   std::deque<Closed> closed_ ABSL_GUARDED_BY(mutex_);              // older segments, in order
@@ -74,6 +78,7 @@ class PushLog {
   uint64_t next_lsn_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t synced_lsn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool syncing_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status sync_failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tessera

@@ -28,6 +28,11 @@ bool LogIsWanted(const OpenRequest& request) {
 std::string DbFolder(const std::string& folder) { return absl::StrCat(folder, "/rows"); }
 std::string LogFolder(const std::string& folder) { return absl::StrCat(folder, "/log"); }
 
+// Job, server and incarnation: a log of any other is none of this state.
+std::string OwnerOf(const Peer& peer) {
+  return absl::StrCat(peer.job(), "\n", peer.incarnation(), " ", peer.shard(), " ", peer.shards());
+}
+
 }  // namespace
 
 ShardState::ShardState(OpenRequest opened, std::string folder)
@@ -143,6 +148,7 @@ absl::Status ShardState::LoadSightings(absl::string_view counters) {
 absl::Status ShardState::OpenLog(uint64_t first_lsn, uint64_t next_lsn_min, absl::FunctionRef<absl::Status(const LogRecord&)> replay) {
   PushLogOptions options;
   options.folder = LogFolder(folder_);
+  options.owner = OwnerOf(opened_.peer());
   options.bytes_max = LogBytesMax(opened_);
   options.power = opened_.storage().durability() == Durability::power;
   options.segment_bytes = LogSegmentBytes(opened_);

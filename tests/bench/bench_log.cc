@@ -116,7 +116,7 @@ void CompareScan(const BenchFolder& folder, int pairs) {
   }
   std::vector<char> buffer(1u << 20);
   uint64_t bytes = 0;
-  const auto scan = [&](int) { Check(PushLog::Scan(folder / "scanned", 1, Ignore)); };
+  const auto scan = [&](int) { Check(PushLog::Scan({.folder = folder / "scanned"}, 1, Ignore)); };
   const auto read = [&](int) {
     bytes = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder / "scanned")) {

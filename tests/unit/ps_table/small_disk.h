@@ -3,6 +3,7 @@
 
 #include <sys/mount.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
