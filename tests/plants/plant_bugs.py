@@ -54,7 +54,45 @@ PLANTS = {
     "written_back_early": (
         "power: a row is written back before its record is durable", "ps/server/shard_upkeep.cc",
         "  return log_->Sync();\n}", "  return absl::OkStatus();\n}", "PowerTest.*"),
+    "log_header_only": (
+        "a segment without a sound header is taken for empty", "ps/durability/segment_scan.cc",
+        "    LookBeyond(bytes, sizeof header, key, &scan);\n    return scan;", "    return scan;", "*LogDamageTest*Header*"),
+    "log_renamed": (
+        "a file that was being used again counts under its old number", "ps/durability/segment_scan.cc",
+        "header.number == key.number ? SegmentScan::Header::kSound : SegmentScan::Header::kRenamed;", "SegmentScan::Header::kSound;",
+        "*TornTailTest.AFileThatWas*:*LogDamageTest.SegmentsUnder*"),
+    "log_beyond_first_only": (
+        "a second hole hides what proves the first", "ps/durability/log_reader.cc",
+        "    if (scan.beyond_lsn == 0) return absl::OkStatus();", "    if (scan.beyond_lsn == 0 || broken_) return absl::OkStatus();",
+        "*LogDamageTest.DamageThat*"),
+    "log_spare_kept": (
+        "a file that could not be used again is tried again and again", "ps/durability/push_log.cc",
+        "    spares_.pop_front();\n  }\n  TESSERA_ASSIGN", "  }\n  TESSERA_ASSIGN", "*LogDiskTest*"),
+    "log_broken_append": (
+        "what arrived of a record that broke off stays", "ps/durability/log_segment.cc",
+        "    size_ = offset_;\n", "    offset_ += 8;\n", "PushLogTest.AnAppendThat*"),
+    "log_gap": (
+        "a missing segment is passed over", "ps/durability/log_reader.cc",
+        "broken_ = record.lsn > next_lsn_ && record.lsn > first_lsn_;", "broken_ = false;", "*LogDamageTest.AMissing*"),
+    "log_sync_early": (
+        "a sync counts for records that came after it began", "ps/durability/push_log.cc",
+        "NoteSync(status, target)", "NoteSync(status, target == 0 ? target : next_lsn_ - 1)", "LogSyncTest.WhoWaits*"),
+    "log_sync_forgiven": (
+        "a sync after one that failed is believed", "ps/durability/push_log.cc",
+        "  sync_failure_.Update(status);\n  if (sync_failure_.ok())", "  if (!status.ok()) return status;\n  if (sync_failure_.ok())",
+        "LogSyncTest.AfterASync*"),
+    "log_drop_needed": (
+        "a segment that ends with the oldest needed record goes", "ps/durability/push_log.cc",
+        "closed_.front().last_lsn < needed_lsn", "closed_.front().last_lsn <= needed_lsn", "PushLogTest.WhatIsNeeded*"),
+    "log_not_cut": (
+        "what stands behind the last sound record is not cut off", "ps/durability/push_log.cc",
+        "      TESSERA_RETURN_IF_ERROR(CutOff(log->PathOf(segment.number), segment.end));\n", "", "LostPowerTest.*"),
 }
+
+
+def program_of(path):
+    """The tests that have to find a bug there."""
+    return "test_ps_durability" if path.startswith("ps/durability/") else "test_ps_server"
 
 
 def run(*command, cwd):
@@ -63,6 +101,7 @@ def run(*command, cwd):
 
 def plant(tree, name):
     what, path, old, new, tests = PLANTS[name]
+    program = program_of(path)
     path = os.path.join(tree, path)
     sound = open(path, encoding="utf-8").read()
     if sound.count(old) != 1:
@@ -70,10 +109,10 @@ def plant(tree, name):
     with open(path, "w", encoding="utf-8") as file:
         file.write(sound.replace(old, new))
     try:
-        built = run("cmake", "--build", "build", "--target", "test_ps_server", cwd=tree)
+        built = run("cmake", "--build", "build", "--target", program, cwd=tree)
         if built.returncode != 0:
             return "does not compile:\n" + built.stdout[-2000:]
-        tested = run("build/bin/test_ps_server", f"--gtest_filter={tests}", "--gtest_fail_fast", cwd=tree)
+        tested = run(f"build/bin/{program}", f"--gtest_filter={tests}", "--gtest_fail_fast", cwd=tree)
         failed = [line for line in tested.stdout.splitlines() if line.startswith("[  FAILED  ]")]
         if tested.returncode == 0:
             return f"NOT FOUND by {tests}"
