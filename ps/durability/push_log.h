@@ -18,7 +18,7 @@ namespace tessera {
 
 struct PushLogOptions {
   std::string folder;
-  std::string owner;           // whose log it is: files of another one are refused
+  std::string owner{};         // whose log it is: files of another one are refused
   uint64_t bytes_max = 0;      // of all records
   uint64_t segment_bytes = 64u << 20;
   bool power = false;          // what WaitDurable has returned for survives a loss of power, not only of the process
