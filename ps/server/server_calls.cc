@@ -74,7 +74,7 @@ absl::Status Server::Impl::StageHere(const StageRequest& request, bool* commit_f
     absl::StatusOr<CheckedGradients> checked = CheckStage(request, state_->shape(), sender, pool_);
     if (!checked.ok()) {
       refused_gradients_.fetch_add(1, std::memory_order_relaxed);
-      state_->steps().Drop(request);
+      TESSERA_RETURN_IF_ERROR(state_->DropStage(request));
       return checked.status();
     }
     gradients = *std::move(checked);

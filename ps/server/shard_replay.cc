@@ -21,6 +21,11 @@ class ShardState::Replay {
   void Add(const LoggedHeader& header, StagedPart part) {
     stages_[{header.step(), header.share(), header.worker(), header.generation(), header.part()}] = std::move(part);
   }
+  // As SyncSteps::Drop.
+  void Drop(const LoggedHeader& header) {
+    const auto key = [&](uint32_t part) { return std::make_tuple(header.step(), header.share(), header.worker(), header.generation(), part); };
+    stages_.erase(stages_.lower_bound(key(0)), stages_.upper_bound(key(std::numeric_limits<uint32_t>::max())));
+  }
   // The parts of a share's stage; empty if one is not in the log any more.
   std::vector<const StagedPart*> Find(uint64_t step, const Winner& winner) const {
     std::vector<const StagedPart*> parts;
@@ -103,6 +108,10 @@ absl::Status ShardState::ReplayRecord(const LogRecord& record, Replay* replay) {
   rule.lsn = record.lsn;
   switch (record.kind) {
     case LogKind::kStage: {
+      if (header.dropped()) {
+        replay->Drop(header);
+        return absl::OkStatus();
+      }
       StagedPart part;
       part.request = std::make_unique<StageRequest>();
       part.request->mutable_peer()->set_worker(header.worker());

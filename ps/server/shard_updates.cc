@@ -17,6 +17,19 @@ namespace {
 constexpr absl::Duration kRoomPatience = absl::Milliseconds(kCallMs / 3);
 constexpr absl::Duration kRoomPoll = absl::Milliseconds(100);
 
+LoggedHeader HeaderOf(const StageRequest& request) {
+  LoggedHeader header;
+  header.set_worker(request.peer().worker());
+  header.set_generation(request.peer().generation());
+  header.set_dense_slice(request.gradients().dense_slice());
+  header.set_rows(request.gradients().rows());
+  header.set_step(request.step());
+  header.set_share(request.share());
+  header.set_part(request.part());
+  header.set_parts(request.parts());
+  return header;
+}
+
 }  // namespace
 
 absl::Status ShardState::WaitForRoom(uint64_t ids, uint64_t bytes, const std::string& sender) {
@@ -65,6 +78,20 @@ absl::Status ShardState::ApplyUpdate(const PreparedUpdate& update, absl::Span<co
   return absl::OkStatus();
 }
 
+absl::Status ShardState::DropStage(const StageRequest& request) {
+  uint64_t lsn = 0;
+  {
+    MutexLock lock(&update_mutex_);
+    if (!steps_.HasParts(request)) return absl::OkStatus();
+    // Without a record of it a replay would find the parts again, and take what is staged in their place for repeats of them.
+    LoggedHeader header = HeaderOf(request);
+    header.set_dropped(true);
+    TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kStage, LogBody(std::move(header), nullptr)));
+    steps_.Drop(request);
+  }
+  return WaitDurable(lsn);
+}
+
 absl::Status ShardState::Stage(const StageRequest& request, CheckedGradients checked) {
   const std::string sender = NameOf(request);
   TESSERA_RETURN_IF_ERROR(WaitForRoom(checked.id_count(), LoggedBytes(request.gradients()), sender));
@@ -76,16 +103,7 @@ absl::Status ShardState::Stage(const StageRequest& request, CheckedGradients che
     if (staged != nullptr) {
       lsn = staged->lsn;
     } else {
-      LoggedHeader header;
-      header.set_worker(request.peer().worker());
-      header.set_generation(request.peer().generation());
-      header.set_dense_slice(request.gradients().dense_slice());
-      header.set_rows(request.gradients().rows());
-      header.set_step(request.step());
-      header.set_share(request.share());
-      header.set_part(request.part());
-      header.set_parts(request.parts());
-      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kStage, LogBody(std::move(header), &request.gradients())));
+      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kStage, LogBody(HeaderOf(request), &request.gradients())));
       StagedPart part;
       part.request = std::make_unique<StageRequest>(request);
       part.gradients = std::move(checked);

@@ -136,6 +136,11 @@ void SyncSteps::Drop(const StageRequest& request) {
   staged_.erase({request.share(), request.peer().worker(), request.peer().generation()});
 }
 
+bool SyncSteps::HasParts(const StageRequest& request) const {
+  MutexLock lock(&mutex_);
+  return staged_.count({request.share(), request.peer().worker(), request.peer().generation()}) > 0;
+}
+
 absl::StatusOr<std::vector<const StagedPart*>> SyncSteps::WinnersOf(const Decision& decision) const {
   TESSERA_RETURN_IF_ERROR(CheckDecision(decision));
   MutexLock lock(&mutex_);

@@ -49,8 +49,9 @@ class SyncSteps {
   absl::StatusOr<const StagedPart*> FindStaged(const StageRequest& request) const;
   // Keeps a part of a stage of step a + 1; of two equal ones the first. Errors as FindStaged.
   absl::Status Add(StagedPart part);
-  // Forgets all parts of the attempt that `request` belongs to: one of them was refused, so nothing of it is kept.
+  // Forgets all parts of the attempt that `request` belongs to: one of them was refused, so nothing of it is kept. HasParts: there are any.
   void Drop(const StageRequest& request);
+  bool HasParts(const StageRequest& request) const;
 
   // The parts d(t) names: share by share in share order, part by part. DATA_LOSS "state lost" when one is missing, INVALID_ARGUMENT
   // when the decision contradicts itself. Valid until the next Applied or Reset.

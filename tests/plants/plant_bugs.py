@@ -86,7 +86,11 @@ PLANTS = {
         "closed_.front().last_lsn < needed_lsn", "closed_.front().last_lsn <= needed_lsn", "PushLogTest.WhatIsNeeded*"),
     "log_not_cut": (
         "what stands behind the last sound record is not cut off", "ps/durability/push_log.cc",
-        "      TESSERA_RETURN_IF_ERROR(CutOff(log->PathOf(segment.number), segment.end));\n", "", "LostPowerTest.*"),
+        "CutOff(log->PathOf(segment.number), segment.end)", "CutOff(log->PathOf(segment.number), fs::file_size(log->PathOf(segment.number)))",
+        "LostPowerTest.*"),
+    "dropped_stage_comes_back": (
+        "a replay finds the parts of a stage that was refused", "ps/server/shard_replay.cc",
+        "        replay->Drop(header);\n", "", "*RefusedStageTest*"),
 }
 
 
