@@ -79,8 +79,8 @@ absl::Status Server::Impl::StageHere(const StageRequest& request, bool* commit_f
     }
     gradients = *std::move(checked);
   }
-  TESSERA_RETURN_IF_ERROR(state_->Stage(request, std::move(gradients)));
-  if (staged == nullptr) pushes_.fetch_add(1, std::memory_order_relaxed);
+  TESSERA_ASSIGN_OR_RETURN(const bool kept, state_->Stage(request, std::move(gradients)));
+  if (kept) pushes_.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
 }
 

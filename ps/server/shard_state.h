@@ -56,7 +56,8 @@ class ShardState {
 
   // shard_updates.cc. What is acknowledged by OK is as durable as the job asks for. RESOURCE_EXHAUSTED begins with "full: " where the
   // server may have room later.
-  absl::Status Stage(const StageRequest& request, CheckedGradients checked);
+  // False: a repeat of one that is staged already.
+  absl::StatusOr<bool> Stage(const StageRequest& request, CheckedGradients checked);
   // A part of this attempt was refused: what was staged of it is forgotten, also by the log.
   absl::Status DropStage(const StageRequest& request);
   // Applies the stages that d(t) names. REQUIRES: steps() stands right before t.

@@ -92,15 +92,18 @@ absl::Status ShardState::DropStage(const StageRequest& request) {
   return WaitDurable(lsn);
 }
 
-absl::Status ShardState::Stage(const StageRequest& request, CheckedGradients checked) {
+absl::StatusOr<bool> ShardState::Stage(const StageRequest& request, CheckedGradients checked) {
   const std::string sender = NameOf(request);
   TESSERA_RETURN_IF_ERROR(WaitForRoom(checked.id_count(), LoggedBytes(request.gradients()), sender));
+  FaultPoint("stage.arrived");
   uint64_t lsn = 0;
+  bool repeat = false;
   {
     MutexLock lock(&update_mutex_);
     // A repeat that came while the first one was on its way counts once.
     TESSERA_ASSIGN_OR_RETURN(const StagedPart* const staged, steps_.FindStaged(request));
-    if (staged != nullptr) {
+    repeat = staged != nullptr;
+    if (repeat) {
       lsn = staged->lsn;
     } else {
       TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kStage, LogBody(HeaderOf(request), &request.gradients())));
@@ -113,7 +116,8 @@ absl::Status ShardState::Stage(const StageRequest& request, CheckedGradients che
     }
   }
   FaultPoint("stage.logged");
-  return WaitDurable(lsn);
+  TESSERA_RETURN_IF_ERROR(WaitDurable(lsn));
+  return !repeat;
 }
 
 absl::Status ShardState::Commit(const Decision& decision, bool wait_durable) {
@@ -161,6 +165,7 @@ absl::StatusOr<bool> ShardState::Push(const PushRequest& request, const CheckedG
   const std::string sender =
       absl::StrCat("push ", request.sequence(), " of worker ", request.peer().worker(), " generation ", request.peer().generation());
   TESSERA_RETURN_IF_ERROR(WaitForRoom(checked.id_count(), LoggedBytes(request.gradients()), sender));
+  FaultPoint("push.arrived");
   uint64_t lsn = 0;
   bool repeat = false;
   {
