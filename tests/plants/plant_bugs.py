@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-# name: (what is planted, file, text there, text instead, tests that must fail)
+# name: (what is planted, file, text there, text instead, tests that must fail, their program where it is not test_ps_server)
 PLANTS = {
     "ledger_at_replay": (
         "replay consults the ledger instead of the row", "ps/server/shard_replay.cc",
@@ -91,6 +91,17 @@ PLANTS = {
     "dropped_stage_comes_back": (
         "a replay finds the parts of a stage that was refused", "ps/server/shard_replay.cc",
         "        replay->Drop(header);\n", "", "*RefusedStageTest*"),
+    "no_ledger": (
+        "a push that comes twice is applied twice", "ps/server/ledger.cc",
+        "return Verdict{true, entry.lsn()};", "return Verdict();", "*DeliveryTest.Lost*", "test_delivery"),
+    "ledger_before_lock": (
+        "a push is looked up in the ledger before those before it are applied", "ps/server/shard_updates.cc",
+        '  FaultPoint("push.arrived");\n  uint64_t lsn = 0;\n  bool repeat = false;\n  {\n    MutexLock lock(&update_mutex_);\n'
+        "    TESSERA_ASSIGN_OR_RETURN(const PushLedger::Verdict verdict, ledger_.Check(request.peer(), request.sequence()));\n",
+        "  const auto early = ledger_.Check(request.peer(), request.sequence());\n"
+        '  FaultPoint("push.arrived");\n  uint64_t lsn = 0;\n  bool repeat = false;\n  {\n    MutexLock lock(&update_mutex_);\n'
+        "    TESSERA_ASSIGN_OR_RETURN(const PushLedger::Verdict verdict, early);\n",
+        "*DeliveryTest.ADeadline*", "test_delivery"),
 }
 
 
@@ -104,8 +115,8 @@ def run(*command, cwd):
 
 
 def plant(tree, name):
-    what, path, old, new, tests = PLANTS[name]
-    program = program_of(path)
+    what, path, old, new, tests, *program = PLANTS[name]
+    program = program[0] if program else program_of(path)
     path = os.path.join(tree, path)
     sound = open(path, encoding="utf-8").read()
     if sound.count(old) != 1:

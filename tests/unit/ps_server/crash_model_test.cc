@@ -1,6 +1,7 @@
 // Random calls to a server that ends without a word again and again, beside one that never does: both must come to the same bits.
 #include "common/fault_point.h"
 #include "ps/server/shard_state.h"
+#include "tests/unit/ps_optimizer/every_optimizer.h"
 #include "tests/unit/ps_server/server_fixture.h"
 
 namespace tessera {
@@ -26,12 +27,9 @@ class CrashModel : public ::testing::TestWithParam<CrashSetting> {
     durable_ = std::make_unique<ServerGroup>(1, folder_.string(), 1 + static_cast<int>(GetParam().seed % 2));
     durable_->UseLog(GetParam().durability, kLogBytes, kMemoryBytes);
     steady_ = std::make_unique<ServerGroup>(1);
-    Optimizer optimizers[3];
-    optimizers[0].mutable_adagrad();
-    optimizers[1].mutable_adam();
-    optimizers[2].mutable_sgd();
+    const std::vector<Optimizer> optimizers = EveryOptimizer();
     for (ServerGroup* group : {durable_.get(), steady_.get()}) {
-      group->UseOptimizer(optimizers[GetParam().seed % 3]);
+      group->UseOptimizer(optimizers[GetParam().seed % optimizers.size()]);
       if (!GetParam().policies) continue;
       group->spec().mutable_admission()->set_sightings(2);
       group->spec().mutable_admission()->mutable_memory()->set_bytes(64u << 10);
@@ -158,7 +156,8 @@ INSTANTIATE_TEST_SUITE_P(Settings, CrashModel,
                                            CrashSetting{"power", Durability::power, false, 3},
                                            CrashSetting{"policies", Durability::process, true, 4},
                                            CrashSetting{"policies_2", Durability::process, true, 5},
-                                           CrashSetting{"policies_power", Durability::power, true, 6}),
+                                           CrashSetting{"policies_power", Durability::power, true, 6},
+                                           CrashSetting{"process_3", Durability::process, false, 7}),  // one for each optimiser
                          [](const auto& info) { return info.param.name; });
 
 class ReplayTest : public ServerTest {};

@@ -62,6 +62,8 @@ class ServerGroup {
   }
   void UseOptimizer(const Optimizer& optimizer) {
     for (Segment& segment : *spec_.mutable_table()->mutable_segments()) *segment.mutable_optimizer() = optimizer;
+    if (optimizer.has_rowwise_adagrad()) return;  // is for rows only
+    for (VariableSpec& variable : *spec_.mutable_variables()) *variable.mutable_optimizer() = optimizer;
   }
 
   uint32_t shards() const { return static_cast<uint32_t>(servers_.size()); }
