@@ -18,7 +18,6 @@ void RowPartition::Init(uint32_t partition, RowSlabs* slabs, IndexMemory* index_
   index_.Init(index_memory, partition);
   slabs_ = slabs;
   rows_max_ = rows_max;
-  if (rows_max > 0) ghosts_.resize(std::max<uint32_t>(rows_max, 64));
 }
 
 uint64_t RowPartition::bytes() const {
@@ -61,9 +60,8 @@ void RowPartition::Enqueue(uint32_t row, uint64_t hash) {
   MemoryRow* const memory = At(row);
   if (memory->Is(MemoryRow::kQueued)) return;  // an earlier row's place in a queue that nobody has come to yet
   memory->Set(MemoryRow::kQueued);
-  uint32_t* const ghost = Ghost(hash);
-  const bool was_here = *ghost == static_cast<uint32_t>(hash);
-  if (was_here) *ghost = 0;
+  const bool was_here = !ghosts_.empty() && *Ghost(hash) == static_cast<uint32_t>(hash);
+  if (was_here) *Ghost(hash) = 0;
   (was_here ? main_ : small_).push_back(row);
 }
 
@@ -91,6 +89,8 @@ uint32_t RowPartition::Victim() {
     }
     row->Clear(MemoryRow::kQueued);
     if (&queue == &small_) {
+      // Made when memory is full for the first time: large memory that stays half empty costs nothing at the start.
+      if (ghosts_.empty()) ghosts_.resize(std::max<uint32_t>(rows_max_, 64));
       const uint64_t hash = Mix64(row->id);
       *Ghost(hash) = static_cast<uint32_t>(hash);
     }

@@ -104,7 +104,7 @@ class RowPartition {
   // Row numbers in order of arrival. A row that left otherwise is skipped when its turn comes.
   std::deque<uint32_t> small_;
   std::deque<uint32_t> main_;
-  std::vector<uint32_t> ghosts_;  // hash bits of ids that left the small queue lately
+  std::vector<uint32_t> ghosts_;  // hash bits of ids that left the small queue lately; empty before the first one did
   // By first_lsn, ascending. A dirty row has an entry with its first_lsn or a lower one; an entry may be of a row that is clean by now.
   std::deque<DirtyRow> dirty_;
   std::deque<DirtyRow> writing_;  // taken, in that order
