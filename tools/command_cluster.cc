@@ -106,11 +106,12 @@ absl::Status RunCluster(RunFlags flags, Output* output) {
   TESSERA_ASSIGN_OR_RETURN(const RunFolder folder, RunFolder::Create(job.job.name(), clock));
   LocalCluster cluster(clock);
   TESSERA_RETURN_IF_ERROR(cluster.Start(lines, folder));
-  const std::unique_ptr<CoordinatorApi> coordinator = MakeCoordinatorClient(lines.addresses[0]);
+  std::unique_ptr<CoordinatorApi> coordinator = MakeCoordinatorClient(lines.addresses[0]);
   RunWatch watch(coordinator.get(), &folder, clock);
   for (const std::string& path : moved) watch.Tell(absl::StrCat("earlier state moved to ", path));
   watch.Tell(absl::StrCat("started ", flags.servers, " servers and ", flags.workers, " workers; their logs are in ", folder.path()));
   absl::Status status = Watch(&cluster, &watch, &stop, clock);
+  coordinator.reset();  // no more looks: a server that ends would wait for the connection to close
   // A job that lost a process cannot come to a common end: the other processes are killed with the cluster, and the last checkpoint counts.
   if (!absl::IsAborted(status)) {
     if (const absl::Status stopped = cluster.Stop(); status.ok()) status = stopped;
