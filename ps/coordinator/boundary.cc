@@ -1,176 +1,115 @@
-// The owner thread while a job trains: what happens between the steps (evaluations, checkpoints) and at the end.
+// What happens between the steps of training (evaluations, checkpoints) and at the end of a job.
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/log.h"
-#include "common/status_macros.h"
-#include "ps/coordinator/coordinator_impl.h"
+#include "ps/coordinator/coordinator_state.h"
 
 namespace tessera {
-namespace {
 
-// An evaluation reads all its data once; the bound is there so that nothing waits for ever.
-constexpr absl::Duration kEvaluationMax = absl::Hours(24);
-
-bool HasHoldout(const Plan& plan) { return plan.job().data().evaluate().holdout() > 0; }
-bool HasEvaluationFiles(const Plan& plan) { return plan.evaluate_size() > 0; }
-
-}  // namespace
-
-absl::Status Coordinator::Impl::Train() {
-  {
-    MutexLock lock(&mutex_);
-    TESSERA_RETURN_IF_ERROR(CheckNotOver());
-    if (interrupt_.has_value()) return Interrupted();
-    training_->Start(incarnation_, members_.Live(), clock_->Now());
-    SetPhase(training_->Over() ? Phase::kEvaluating : Phase::kTraining);
-    if (training_->Over()) return absl::OkStatus();
-    workers_changed_.SignalAll();
-  }
-  while (true) {
-    {
-      MutexLock lock(&mutex_);
-      // No deadline: Await ends the job when somebody makes no progress.
-      TESSERA_RETURN_IF_ERROR(Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return training_->AtBoundary(); },
-                                    absl::InfiniteFuture(), [] { return std::string(); }));
-    }
-    TESSERA_RETURN_IF_ERROR(PassBoundary());
-    MutexLock lock(&mutex_);
-    TESSERA_RETURN_IF_ERROR(CheckNotOver());
-    if (training_->Over()) return absl::OkStatus();
-    if (interrupt_.has_value()) return Interrupted();
-    training_->Resume(clock_->Now());
-    SetPhase(Phase::kTraining);
-    workers_changed_.SignalAll();
-  }
+void CoordinatorState::EnterBoundary(absl::Time now) {
+  cut_evaluates_ = training_->boundary().evaluate;
+  if (cut_evaluates_) SetPhase(Phase::kEvaluating, now);
+  if (!training_->sync()) return OrderSave();
+  Order order;
+  order.kind = Order::Kind::kCommit;
+  order.decision = training_->decision();
+  GiveOrder(Stage::kCommit, std::move(order));
 }
 
-Coordinator::Impl::Cut Coordinator::Impl::EnterBoundary() {
-  MutexLock lock(&mutex_);
-  Cut cut;
-  cut.evaluate = training_->boundary().evaluate;
-  if (cut.evaluate) SetPhase(Phase::kEvaluating);
-  cut.step = training_->step();
-  cut.incarnation = incarnation_;
-  if (training_->sync()) {
-    cut.decision = training_->decision();
-    cut.server_step = cut.step;
-  }
-  cut.patience = Patience();
-  cut.holdout = HasHoldout(*plan_);
-  cut.keep = std::max(1u, plan_->job().checkpoint().keep());
-  return cut;
+void CoordinatorState::OrderSave() {
+  Order order;
+  order.kind = Order::Kind::kSave;
+  order.step = training_->step();
+  order.incarnation = incarnation_;
+  if (training_->sync()) order.server_step = order.step;
+  GiveOrder(Stage::kSave, std::move(order));
 }
 
-absl::Status Coordinator::Impl::PassBoundary() {
-  const Cut cut = EnterBoundary();
-  if (cut.server_step.has_value()) {
-    TESSERA_RETURN_IF_ERROR(servers_.Commit(cut.decision, cut.patience, [this] { return IsCancelled(); }));
+void CoordinatorState::OrderPublish(absl::Time now) {
+  if (cut_evaluates_) {
+    const Score score = evaluation_.has_value() ? evaluation_->Finish() : Score();
+    evaluation_.reset();
+    training_->AddEvaluation(score, CheckpointName(cut_folder_));
   }
-  TESSERA_ASSIGN_OR_RETURN(const std::string folder, store_.Begin(cut.step, cut.incarnation));
+  Order order;
+  order.kind = Order::Kind::kPublish;
+  order.folder = cut_folder_;
+  order.manifest = cut_manifest_;
+  order.manifest.MergeFrom(MakeManifest(now));
+  order.keep = std::max(1u, plan_->job().checkpoint().keep());
+  cut_manifest_ = order.manifest;
+  GiveOrder(Stage::kPublish, std::move(order));
+}
+
+Checkpoint CoordinatorState::MakeManifest(absl::Time now) const {
   Checkpoint manifest;
-  TESSERA_RETURN_IF_ERROR(servers_.Save(folder, cut.server_step, cut.patience, [this] { return IsCancelled(); }, &manifest));
-  Score score;
-  if (cut.evaluate) {
-    TESSERA_ASSIGN_OR_RETURN(score, Evaluate(cut.holdout, cut.decision));
-  }
-  {
-    MutexLock lock(&mutex_);
-    TESSERA_RETURN_IF_ERROR(CheckNotOver());
-    if (cut.evaluate) training_->AddEvaluation(score, CheckpointName(folder));
-    manifest.MergeFrom(MakeManifest());
-  }
-  TESSERA_ASSIGN_OR_RETURN(const std::string saved, store_.Commit(folder, manifest));
-  saved_ = CheckpointStore::Entry{saved, manifest};
-  // Old checkpoints that stay cost room on the disk, not the job.
-  const absl::Status pruned = store_.Prune(cut.keep, {manifest.state().best_checkpoint()});
-  if (!pruned.ok()) LogWarning(absl::StrCat("old checkpoints were not removed: ", pruned.message()));
-  MutexLock lock(&mutex_);
-  checkpoint_ = saved;
-  content_digest_ = manifest.content_digest();
-  training_->SetSaved(clock_->Now());
-  return absl::OkStatus();
-}
-
-Checkpoint Coordinator::Impl::MakeManifest() {
-  Checkpoint manifest;
-  manifest.set_job(options_.job.name());
+  manifest.set_job(start_.job.name());
   manifest.set_incarnation(incarnation_);
   manifest.set_step(training_->step());
   *manifest.mutable_plan() = *plan_;
   *manifest.mutable_state() = training_->Snapshot();
-  manifest.set_time(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", clock_->Now(), absl::UTCTimeZone()));
+  manifest.set_time(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", now, absl::UTCTimeZone()));
   return manifest;
 }
 
-absl::StatusOr<Score> Coordinator::Impl::Evaluate(bool holdout, const Decision& decision) {
-  MutexLock lock(&mutex_);
-  if (!holdout && !HasEvaluationFiles(*plan_)) return Score();
-  evaluation_.emplace(++evaluations_asked_, holdout, members_.Live());
-  evaluation_decision_ = decision;
-  workers_changed_.SignalAll();
-  TESSERA_RETURN_IF_ERROR(Await([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return evaluation_->Complete(); },
-                                clock_->Now() + kEvaluationMax, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                                  return absl::StrCat("evaluation: no answer within ", absl::FormatDuration(kEvaluationMax), " from ",
-                                                      DescribeAll(evaluation_->Awaited()));
-                                }));
-  const Score score = evaluation_->Finish();
-  evaluation_.reset();
-  return score;
+void CoordinatorState::LeaveBoundary(const OrderResult& published, absl::Time now) {
+  saved_ = CheckpointStore::Entry{published.folder, std::move(cut_manifest_)};
+  cut_manifest_.Clear();
+  checkpoint_ = saved_->folder;
+  content_digest_ = saved_->manifest.content_digest();
+  training_->SetSaved(now);
+  if (training_->Over()) return OrderReadFinal();
+  if (interrupt_.has_value()) return EndInterrupted(now);
+  training_->Resume(now);
+  SetPhase(Phase::kTraining, now);
+  Enter(Stage::kTrain);
 }
 
-absl::Status Coordinator::Impl::FinishJob() {
-  std::string final_folder = saved_->folder;
-  {
-    MutexLock lock(&mutex_);
-    const TrainingState& state = training_->state();
-    if (plan_->job().evaluation().restore_best() && !state.best_checkpoint().empty()) {
-      final_folder = absl::StrCat(store_.directory(), "/", state.best_checkpoint());
-    }
+void CoordinatorState::OrderReadFinal() {
+  const TrainingState& state = training_->state();
+  final_.folder = saved_->folder;
+  if (plan_->job().evaluation().restore_best() && !state.best_checkpoint().empty()) {
+    final_.folder = absl::StrCat(start_.checkpoint_directory, "/", state.best_checkpoint());
   }
-  TESSERA_ASSIGN_OR_RETURN(CheckpointStore::Entry final_state, CheckpointStore::Read(final_folder));
-  TESSERA_ASSIGN_OR_RETURN(const Score score, ScoreFinalState(final_state));
-  TrainingState* state = final_state.manifest.mutable_state();
-  {
-    MutexLock lock(&mutex_);
-    TESSERA_RETURN_IF_ERROR(CheckNotOver());
-    final_score_ = score;
-    checkpoint_ = final_folder;
-    content_digest_ = final_state.manifest.content_digest();
-    *state->mutable_report() = MakeReport();
-    state->mutable_report()->set_state("finished");
-    state->set_best_checkpoint(training_->state().best_checkpoint());
-    state->set_finished(true);
-  }
-  TESSERA_RETURN_IF_ERROR(store_.Update(final_folder, final_state.manifest));
-  MutexLock lock(&mutex_);
-  EndJob(Phase::kFinished, absl::StatusCode::kOk, "job finished");
-  return absl::OkStatus();
+  Order order;
+  order.kind = Order::Kind::kRead;
+  order.folder = final_.folder;
+  GiveOrder(Stage::kReadFinal, std::move(order));
 }
 
-absl::StatusOr<Score> Coordinator::Impl::ScoreFinalState(const CheckpointStore::Entry& final_state) {
-  Decision decision = final_state.manifest.state().decision();
-  bool score_files;
-  {
-    MutexLock lock(&mutex_);
-    score_files = HasHoldout(*plan_) && HasEvaluationFiles(*plan_);
-    const Report& report = training_->state().report();
-    if (!score_files) {
-      const int last = report.evaluations_size() - 1;
-      return report.evaluations(plan_->job().evaluation().restore_best() ? static_cast<int>(report.best()) : last).score();
-    }
+// The state that held-out rows chose is scored on the evaluation files once more, by servers that hold it.
+void CoordinatorState::ScoreFinal(absl::Time now) {
+  if (!training_->holds_out() || plan_->evaluate_size() == 0) {
+    const tessera::Report& report = training_->state().report();
+    const int last = report.evaluations_size() - 1;
+    return OrderMarkFinal(report.evaluations(plan_->job().evaluation().restore_best() ? static_cast<int>(report.best()) : last).score(), now);
   }
-  if (final_state.folder != saved_->folder) {
+  Decision decision = final_.manifest.state().decision();
+  if (stage_ == Stage::kReadFinal && final_.folder != saved_->folder) {
     const std::optional<uint64_t> step = decision.assignment().empty() ? std::nullopt : std::optional<uint64_t>(decision.step());
-    TESSERA_RETURN_IF_ERROR(OpenServers(final_state.folder, step));
+    return OrderOpen(Stage::kOpenFinal, final_.folder, step);
   }
-  {
-    MutexLock lock(&mutex_);
-    decision.set_incarnation(incarnation_);
-  }
-  return Evaluate(/*holdout=*/false, decision);
+  decision.set_incarnation(incarnation_);
+  StartEvaluation(Stage::kScoreFinal, /*holdout=*/false, decision, now);
+}
+
+void CoordinatorState::OrderMarkFinal(const Score& score, absl::Time now) {
+  evaluation_.reset();
+  final_score_ = score;
+  checkpoint_ = final_.folder;
+  content_digest_ = final_.manifest.content_digest();
+  TrainingState* state = final_.manifest.mutable_state();
+  *state->mutable_report() = MakeReport(now);
+  state->mutable_report()->set_state("finished");
+  state->set_best_checkpoint(training_->state().best_checkpoint());
+  state->set_finished(true);
+  Order order;
+  order.kind = Order::Kind::kMark;
+  order.folder = final_.folder;
+  order.manifest = final_.manifest;
+  GiveOrder(Stage::kMarkFinal, std::move(order));
 }
 
 }  // namespace tessera

@@ -2,69 +2,49 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/limits.h"
 #include "ps/coordinator/coordinator_impl.h"
 
 namespace tessera {
-namespace {
-
-constexpr absl::Duration kLease = absl::Milliseconds(kLeaseMs);
-
-}  // namespace
 
 Coordinator::Impl::Impl(CoordinatorOptions options, Clock* clock)
     : options_(std::move(options)),
       clock_(clock),
       store_(options_.checkpoint_directory),
-      servers_(options_.job.name(), options_.servers, options_.addresses, clock),
-      members_(kLease),
-      phase_begin_(clock->Now()) {}
+      servers_(options_.job.name(), options_.servers, options_.addresses, clock) {}
+
+void Coordinator::Impl::Notify() {
+  if (state_->news() != notified_news_) workers_changed_.SignalAll();
+  notified_news_ = state_->news();
+  if (state_->has_order()) owner_changed_.Signal();
+  if (!state_->over() || over_since_ != absl::InfiniteFuture()) return;
+  over_since_ = Clock::Real()->Now();
+  over_changed_.SignalAll();
+}
 
 absl::Status Coordinator::Impl::Join(const JoinRequest& request, JoinReply* reply) {
   MutexLock lock(&mutex_);
-  Tick();
-  const Members::Info* info = members_.Join(request.nonce(), request.name(), clock_->Now());
-  if (!surveyor_.has_value()) surveyor_ = info->member;
-  reply->set_worker(info->member.worker);
-  reply->set_generation(info->member.generation);
-  reply->set_job(options_.job.name());
-  reply->set_incarnation(incarnation_);
-  reply->set_map_version(kMapVersion);
-  for (const std::string& address : options_.addresses) reply->add_servers(address);
-  reply->set_lease_ms(kLeaseMs);
-  reply->set_patience_ms(absl::ToInt64Milliseconds(Patience()));
-  owner_changed_.Signal();
+  state_->Tick(clock_->Now());
+  state_->Join(request, clock_->Now(), reply);
+  Notify();
   return absl::OkStatus();
 }
 
 absl::Status Coordinator::Impl::Heartbeat(const HeartbeatRequest& request, HeartbeatReply* reply) {
   MutexLock lock(&mutex_);
-  Tick();
-  Members::Info* info = members_.Find(request.worker(), request.generation());
-  reply->set_fenced(info == nullptr || info->fenced);
-  if (!reply->fenced()) members_.Renew(info, clock_->Now());
+  state_->Tick(clock_->Now());
+  reply->set_fenced(!state_->Heartbeat(request, clock_->Now()));
+  Notify();
   return absl::OkStatus();
 }
 
 absl::Status Coordinator::Impl::Done(const DoneRequest& request, Instruction* reply) {
   MutexLock lock(&mutex_);
-  Tick();
-  Members::Info* info = members_.Find(request.worker(), request.generation());
-  if (info == nullptr) {
-    reply->mutable_fenced()->set_message(absl::StrCat("worker ", request.worker(), ", generation ", request.generation(),
-                                                      ", is unknown here; join again"));
-    return absl::OkStatus();
-  }
-  if (!info->fenced && !over()) {
-    members_.Renew(info, clock_->Now());
-    NotePlanKnown(request, info);
-    if (absl::Status status = Record(request, info->member); !status.ok()) {
-      EndJob(Phase::kFailed, status.code(), std::string(status.message()));
-    }
-  }
+  state_->Tick(clock_->Now());
+  state_->Report(request, clock_->Now());
+  Notify();
   const absl::Time deadline = Clock::Real()->Now() + absl::Milliseconds(kPollMs);
-  while (!Answer(request, info, reply)) {
+  while (!state_->Answer(request, reply)) {
     const absl::Duration left = deadline - Clock::Real()->Now();
     if (left <= absl::ZeroDuration() || closing_) {
       reply->mutable_again();
@@ -72,23 +52,23 @@ absl::Status Coordinator::Impl::Done(const DoneRequest& request, Instruction* re
     }
     workers_changed_.WaitWithTimeout(&mutex_, left);
   }
+  if (reply->has_stop()) over_changed_.SignalAll();
   return absl::OkStatus();
 }
 
 absl::Status Coordinator::Impl::DescribeJob(const DescribeJobRequest& request, Report* reply) {
   MutexLock lock(&mutex_);
-  Tick();
-  *reply = MakeReport();
-  if (request.plan() && plan_ != nullptr) *reply->mutable_plan() = *plan_;
+  state_->Tick(clock_->Now());
+  Notify();
+  *reply = state_->MakeReport(clock_->Now());
+  if (request.plan() && state_->plan() != nullptr) *reply->mutable_plan() = *state_->plan();
   return absl::OkStatus();
 }
 
 absl::Status Coordinator::Impl::Interrupt(const std::string& reason) {
   MutexLock lock(&mutex_);
-  if (over() || interrupt_.has_value()) return absl::OkStatus();
-  interrupt_ = reason;
-  if (phase_ == Phase::kTraining || phase_ == Phase::kEvaluating) training_->Interrupt();
-  owner_changed_.Signal();
+  state_->Interrupt(reason, clock_->Now());
+  Notify();
   return absl::OkStatus();
 }
 
@@ -98,7 +78,7 @@ bool Coordinator::Impl::WaitUntilOver(absl::Duration timeout) {
   while (true) {
     const absl::Time now = Clock::Real()->Now();
     // Who is lost will never ask; everybody else is told before this process may end.
-    if (over() && (members_.AllToldToStop() || now >= over_since_ + kLease)) return true;
+    if (state_->over() && (state_->AllToldToStop() || now >= over_since_ + absl::Milliseconds(kLeaseMs))) return true;
     if (now >= deadline) return false;
     over_changed_.WaitWithTimeout(&mutex_, std::min(deadline - now, absl::Milliseconds(100)));
   }

@@ -40,6 +40,8 @@ class TrainingRun {
   void Start(uint64_t incarnation, absl::Span<const Member> members, absl::Time now);
 
   bool sync() const { return sync_mode_; }
+  // Held-out rows decide; else the evaluation files.
+  bool holds_out() const { return plan_->job().data().evaluate().holdout() > 0; }
   // Fills step or task of `next` (without plan) with this member's work; what it was given before and has not done is given again.
   // False if it has to wait. REQUIRES: started.
   bool HandOut(Member member, absl::Span<const Member> members, Instruction* next);

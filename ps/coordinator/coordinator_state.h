@@ -1,0 +1,156 @@
+// The coordinator as a state machine: what workers report, the time, and the results of orders go in; answers and orders come out. No lock, no
+// clock, no thread, no I/O, so a job is a function of its events.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "ps/checkpoint/checkpoint_store.h"
+#include "ps/coordinator/evaluation.h"
+#include "ps/coordinator/members.h"
+#include "ps/coordinator/order.h"
+#include "ps/coordinator/training_run.h"
+
+namespace tessera {
+
+// What a coordinator starts from.
+struct CoordinatorStart {
+  Job job;                             // as read
+  std::vector<Origin> origins;
+  std::vector<std::string> addresses;  // of the servers, by shard
+  std::string checkpoint_directory;    // absolute
+  std::optional<CheckpointStore::Entry> saved;  // the newest checkpoint
+  uint64_t incarnation = 0;            // the last one given out
+};
+
+// As reports name them, in the order a job passes through them; the last three are ends.
+enum class Phase { kWaiting, kSurveying, kOpening, kTraining, kEvaluating, kFinished, kFailed, kInterrupted };
+
+// Thread-compatible. Time never goes back from event to event.
+class CoordinatorState {
+ public:
+  CoordinatorState(CoordinatorStart start, absl::Time now);
+
+  // --- Events (events.cc).
+  void Join(const JoinRequest& request, absl::Time now, JoinReply* reply);
+  // False: fenced, or unknown.
+  bool Heartbeat(const HeartbeatRequest& request, absl::Time now);
+  // What a worker reports. A failure of the job is an outcome, not an error of the call.
+  void Report(const DoneRequest& request, absl::Time now);
+  // Time passes: ends leases, and the job where somebody is lost or makes no progress. Comes several times a second.
+  void Tick(absl::Time now);
+  void Interrupt(const std::string& reason, absl::Time now);
+  // The order that was taken is done.
+  void Finish(const absl::StatusOr<OrderResult>& result, absl::Time now);
+
+  // --- What comes out.
+  // Fills the reply if there is something to do now (answers.cc).
+  bool Answer(const DoneRequest& request, Instruction* reply);
+  // The order to carry out next, once each.
+  std::optional<Order> TakeOrder();
+  bool has_order() const { return order_.has_value(); }
+  // The order under way is of no use any more: whoever waits for servers may stop.
+  bool cancels_orders() const { return over() || Interruptible(); }
+  bool over() const { return stop_.has_value(); }
+  bool AllToldToStop() const { return members_.AllToldToStop(); }
+  // Grows whenever somebody whose answer was "nothing yet" may be answered.
+  uint64_t news() const { return news_; }
+  tessera::Report MakeReport(absl::Time now) const;
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
+
+ private:
+  // What is waited for. Stages named after an order end with its result.
+  enum class Stage {
+    kFirstWorker, kPlan, kOpen, kWorkers, kTrain,
+    kCommit, kSave, kScore, kPublish,                  // a boundary
+    kReadFinal, kOpenFinal, kScoreFinal, kMarkFinal,   // the end
+  };
+
+  // --- phases.cc: how a job gets from nothing to training.
+  // Goes from stage to stage as long as what is waited for is there.
+  void Advance(absl::Time now);
+  bool Step(absl::Time now);
+  void Enter(Stage stage, absl::Time deadline = absl::InfiniteFuture());
+  void FinishOrder(const OrderResult& result, absl::Time now);
+  void GiveOrder(Stage stage, Order order);
+  absl::Status CompareWithSaved(absl::Time now);
+  void OrderOpen(Stage stage, const std::string& restore_from, std::optional<uint64_t> step);
+  void StartTraining(absl::Time now);
+  std::string LateMessage() const;
+
+  // --- boundary.cc: evaluations, checkpoints, the end.
+  void EnterBoundary(absl::Time now);
+  void OrderSave();
+  // False where there is nothing to score.
+  bool StartEvaluation(Stage stage, bool holdout, const Decision& decision, absl::Time now);
+  void OrderPublish(absl::Time now);
+  void LeaveBoundary(const OrderResult& published, absl::Time now);
+  Checkpoint MakeManifest(absl::Time now) const;
+  void OrderReadFinal();
+  void ScoreFinal(absl::Time now);
+  void OrderMarkFinal(const Score& score, absl::Time now);
+
+  // --- events.cc, upkeep.cc
+  absl::Status Add(const DoneRequest& request, Member member, absl::Time now);
+  void NotePlanKnown(const DoneRequest& request, Members::Info* info) const;
+  void CheckProgress(absl::Time now);
+  // The first end of a job stays.
+  void EndJob(Phase phase, absl::StatusCode code, const std::string& message, absl::Time now);
+  void EndInterrupted(absl::Time now);
+  void SetPhase(Phase phase, absl::Time now);
+  // An interrupt ends the job at once; later on it waits for a boundary, where the servers can be saved.
+  bool Interruptible() const { return interrupt_.has_value() && phase_ < Phase::kTraining; }
+  std::string WorkerCommand() const;
+  std::string DescribeAll(const std::vector<Member>& members) const;
+  absl::Duration Patience() const;
+
+  // --- answers.cc
+  bool AnswerTraining(const DoneRequest& request, Members::Info* info, Instruction* reply);
+  bool AnswerEvaluating(Members::Info* info, Instruction* reply);
+  void AttachPlan(Members::Info* info, Instruction* reply) const;
+
+  const CoordinatorStart start_;
+  Stage stage_ = Stage::kFirstWorker;
+  absl::Time deadline_;                // of the stage
+  std::optional<Order> order_;         // given, not taken
+  bool ordered_ = false;               // given, and no result yet
+  uint64_t news_ = 0;
+
+  Phase phase_ = Phase::kWaiting;
+  std::optional<Stop> stop_;           // set once the job is over
+  std::optional<std::string> interrupt_;  // the reason
+  Members members_;
+  std::optional<Member> surveyor_;
+  std::shared_ptr<const Plan> plan_;
+  std::string sightings_;              // counted by the surveyor; only until the servers are opened
+  uint64_t incarnation_;               // servers are open in it
+  uint64_t next_incarnation_;          // of the next opening; some server may know it
+  std::optional<CheckpointStore::Entry> saved_;  // found at the start, then the newest made
+  std::optional<TrainingRun> training_;
+  uint64_t evaluations_asked_ = 0;
+  std::optional<EvaluationRound> evaluation_;
+  Decision evaluation_decision_;
+
+  // The boundary that is being passed.
+  bool cut_evaluates_ = false;
+  std::string cut_folder_;
+  Checkpoint cut_manifest_;
+  // The end.
+  CheckpointStore::Entry final_;
+  std::optional<Score> final_score_;
+
+  tessera::Report saved_report_;       // of a job that was finished before
+  std::string checkpoint_;             // newest folder, or that of the final state
+  std::string content_digest_;
+  bool resumed_ = false;
+  bool was_finished_ = false;
+  absl::Duration trained_;             // time in kTraining, up to the last change of phase
+  absl::Time phase_begin_;
+};
+
+}  // namespace tessera

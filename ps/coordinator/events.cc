@@ -1,0 +1,155 @@
+// What happens to the coordinator: calls of workers, time, an interrupt, the end of an order.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "ps/coordinator/coordinator_state.h"
+#include "ps/coordinator/server_group.h"
+
+namespace tessera {
+namespace {
+
+constexpr absl::Duration kLease = absl::Milliseconds(kLeaseMs);
+// A task of async mode is bounded in size (kTaskBytesMax), but not in time: this only keeps a job from waiting for ever.
+constexpr absl::Duration kTaskMax = absl::Hours(24);
+
+}  // namespace
+
+CoordinatorState::CoordinatorState(CoordinatorStart start, absl::Time now)
+    : start_(std::move(start)),
+      members_(kLease),
+      incarnation_(start_.incarnation),
+      next_incarnation_(start_.incarnation + 1),
+      saved_(start_.saved),
+      phase_begin_(now) {
+  Enter(Stage::kFirstWorker, now + Patience());
+}
+
+void CoordinatorState::Join(const JoinRequest& request, absl::Time now, JoinReply* reply) {
+  const Members::Info* info = members_.Join(request.nonce(), request.name(), now);
+  if (!surveyor_.has_value()) surveyor_ = info->member;
+  reply->set_worker(info->member.worker);
+  reply->set_generation(info->member.generation);
+  reply->set_job(start_.job.name());
+  reply->set_incarnation(incarnation_);
+  reply->set_map_version(kMapVersion);
+  for (const std::string& address : start_.addresses) reply->add_servers(address);
+  reply->set_lease_ms(kLeaseMs);
+  reply->set_patience_ms(absl::ToInt64Milliseconds(Patience()));
+  Advance(now);
+}
+
+bool CoordinatorState::Heartbeat(const HeartbeatRequest& request, absl::Time now) {
+  Members::Info* info = members_.Find(request.worker(), request.generation());
+  if (info == nullptr || info->fenced) return false;
+  members_.Renew(info, now);
+  return true;
+}
+
+void CoordinatorState::Report(const DoneRequest& request, absl::Time now) {
+  Members::Info* info = members_.Find(request.worker(), request.generation());
+  if (info == nullptr || info->fenced || over()) return;
+  members_.Renew(info, now);
+  NotePlanKnown(request, info);
+  const absl::Status status = Add(request, info->member, now);
+  if (!status.ok()) return EndJob(Phase::kFailed, status.code(), std::string(status.message()), now);
+  Advance(now);
+}
+
+absl::Status CoordinatorState::Add(const DoneRequest& request, Member member, absl::Time now) {
+  const uint64_t step = phase_ == Phase::kTraining ? training_->step() : 0;
+  absl::Status status;
+  switch (request.done_case()) {
+    case DoneRequest::kSurvey:
+      if (plan_ != nullptr || !(surveyor_ == member)) break;
+      plan_ = std::make_shared<const Plan>(request.survey().plan());
+      sightings_ = request.survey().sightings();
+      break;
+    case DoneRequest::kShare:
+      if (phase_ != Phase::kTraining) break;
+      status = training_->Add(request.share(), member, members_.Live(), now);
+      break;
+    case DoneRequest::kTask:
+      if (phase_ != Phase::kTraining) break;
+      status = training_->Add(request.task(), now);
+      break;
+    case DoneRequest::kEvaluation:
+      if (evaluation_.has_value()) status = evaluation_->Add(request.evaluation(), member).status();
+      break;
+    case DoneRequest::kFailure: {
+      const Failure& failure = request.failure();
+      const std::string who = members_.joined() > 1 ? absl::StrCat(" [", members_.Describe(member), "]") : "";
+      const auto code = failure.code() == 0 ? absl::StatusCode::kUnknown : static_cast<absl::StatusCode>(failure.code());
+      return absl::Status(code, absl::StrCat(failure.message(), who));
+    }
+    case DoneRequest::kNothing:
+    case DoneRequest::DONE_NOT_SET:
+      return absl::OkStatus();
+  }
+  if (!status.ok()) return absl::Status(status.code(), absl::StrCat(status.message(), " [", members_.Describe(member), "]"));
+  // A step is short: nobody is woken who would find nothing to do.
+  if (phase_ != Phase::kTraining || training_->step() != step || !training_->sync()) ++news_;
+  return absl::OkStatus();
+}
+
+// Who reports on work of the present incarnation has the plan that came with the work.
+void CoordinatorState::NotePlanKnown(const DoneRequest& request, Members::Info* info) const {
+  const bool known = (request.has_share() && phase_ == Phase::kTraining) || (request.has_task() && phase_ == Phase::kTraining) ||
+                     (request.has_evaluation() && evaluation_.has_value() && request.evaluation().evaluation() == evaluation_->number());
+  if (known) info->plan_incarnation = incarnation_;
+}
+
+void CoordinatorState::Tick(absl::Time now) {
+  if (over()) return;
+  for (const Members::Info* info : members_.Tick(now)) {
+    EndJob(Phase::kFailed, absl::StatusCode::kUnavailable,
+           absl::StrCat(members_.Describe(info->member), " sent no heartbeat for ", absl::FormatDuration(kLease),
+                        ": it died, hangs or cannot reach the coordinator; see its log, then start the job again to resume"),
+           now);
+  }
+  // This process stood still: nobody could be heard.
+  deadline_ += members_.late();
+  if (!over() && phase_ == Phase::kTraining) CheckProgress(now);
+  Advance(now);
+}
+
+void CoordinatorState::CheckProgress(absl::Time now) {
+  training_->Postpone(members_.late());
+  // Workers themselves retry a server for `patience`, with a last call after that; theirs is the better message.
+  constexpr absl::Duration kLastCalls = absl::Milliseconds(2 * kCallMs);
+  const absl::Duration limit = training_->sync() ? Patience() + kLastCalls : kTaskMax;
+  if (now - training_->last_progress() <= limit) return;
+  const std::vector<Member> awaited = training_->Awaited();
+  if (awaited.empty()) return;
+  const std::string why = training_->sync() ? absl::StrCat(" (training.patience and ", absl::FormatDuration(kLastCalls), ")") : "";
+  EndJob(Phase::kFailed, absl::StatusCode::kDeadlineExceeded,
+         absl::StrCat("step ", training_->step() + 1, ": no progress for ", absl::FormatDuration(limit), why, " from ",
+                      DescribeAll(awaited)),
+         now);
+}
+
+void CoordinatorState::Interrupt(const std::string& reason, absl::Time now) {
+  if (over() || interrupt_.has_value()) return;
+  interrupt_ = reason;
+  if (phase_ >= Phase::kTraining) training_->Interrupt();
+  Advance(now);
+}
+
+void CoordinatorState::Finish(const absl::StatusOr<OrderResult>& result, absl::Time now) {
+  ordered_ = false;
+  if (over()) return;
+  if (!result.ok()) {
+    if (interrupt_.has_value() && absl::IsCancelled(result.status())) return EndInterrupted(now);
+    return EndJob(Phase::kFailed, result.status().code(), std::string(result.status().message()), now);
+  }
+  FinishOrder(*result, now);
+  Advance(now);
+}
+
+std::optional<Order> CoordinatorState::TakeOrder() {
+  std::optional<Order> order = std::move(order_);
+  order_.reset();
+  return order;
+}
+
+}  // namespace tessera

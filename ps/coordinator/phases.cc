@@ -1,0 +1,195 @@
+// How a job gets from nothing to training, stage by stage.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/job/job_file.h"
+#include "common/status_macros.h"
+#include "ps/coordinator/coordinator_state.h"
+
+namespace tessera {
+namespace {
+
+// Reading all data once may take long; the bound is there so that nothing waits for ever. An evaluation, too, reads all its data once.
+constexpr absl::Duration kReadAllMax = absl::Hours(24);
+
+// What was trained holds for the numbers it was trained with (edges of buckets, means, initial values), so those stay the checkpoint's
+// whatever a newer version of the program learns from the same data. The new survey says what may differ, and where the files are.
+Plan ResumedPlan(const Plan& now, const Plan& was) {
+  Plan plan = was;
+  *plan.mutable_job() = now.job();
+  *plan.mutable_origins() = now.origins();
+  *plan.mutable_train() = now.train();
+  *plan.mutable_evaluate() = now.evaluate();
+  return plan;
+}
+
+}  // namespace
+
+void CoordinatorState::Enter(Stage stage, absl::Time deadline) {
+  stage_ = stage;
+  deadline_ = deadline;
+  ++news_;
+}
+
+void CoordinatorState::GiveOrder(Stage stage, Order order) {
+  Enter(stage);
+  order.patience = Patience();
+  order_ = std::move(order);
+  ordered_ = true;
+}
+
+void CoordinatorState::Advance(absl::Time now) {
+  while (!over() && !ordered_) {
+    if (Interruptible()) return EndInterrupted(now);
+    if (Step(now)) continue;
+    if (!over() && now > deadline_) EndJob(Phase::kFailed, absl::StatusCode::kDeadlineExceeded, LateMessage(), now);
+    return;
+  }
+}
+
+bool CoordinatorState::Step(absl::Time now) {
+  switch (stage_) {
+    case Stage::kFirstWorker:
+      if (!surveyor_.has_value()) return false;
+      SetPhase(Phase::kSurveying, now);
+      Enter(Stage::kPlan, now + kReadAllMax);
+      return true;
+    case Stage::kPlan:
+      if (plan_ == nullptr) return false;
+      if (const absl::Status status = CompareWithSaved(now); !status.ok()) {
+        EndJob(Phase::kFailed, status.code(), std::string(status.message()), now);
+      }
+      return true;
+    case Stage::kWorkers:
+      if (members_.Live().size() < std::max<uint32_t>(1, plan_->job().training().workers())) return false;
+      StartTraining(now);
+      return true;
+    case Stage::kTrain:
+      if (!training_->AtBoundary()) return false;
+      EnterBoundary(now);
+      return true;
+    case Stage::kScore:
+      if (!evaluation_->Complete()) return false;
+      OrderPublish(now);
+      return true;
+    case Stage::kScoreFinal:
+      if (!evaluation_->Complete()) return false;
+      OrderMarkFinal(evaluation_->Finish(), now);
+      return true;
+    default:
+      return false;  // ends with an order
+  }
+}
+
+void CoordinatorState::FinishOrder(const OrderResult& result, absl::Time now) {
+  switch (stage_) {
+    case Stage::kOpen:
+      incarnation_ = next_incarnation_++;
+      SetPhase(Phase::kWaiting, now);
+      return Enter(Stage::kWorkers, now + Patience());
+    case Stage::kCommit:
+      return OrderSave();
+    case Stage::kSave:
+      cut_folder_ = result.folder;
+      cut_manifest_ = result.manifest;
+      if (!cut_evaluates_) return OrderPublish(now);
+      if (StartEvaluation(Stage::kScore, training_->holds_out(), training_->sync() ? training_->decision() : Decision(), now)) return;
+      return OrderPublish(now);
+    case Stage::kPublish:
+      return LeaveBoundary(result, now);
+    case Stage::kReadFinal:
+      final_.manifest = result.manifest;
+      return ScoreFinal(now);
+    case Stage::kOpenFinal:
+      incarnation_ = next_incarnation_++;
+      return ScoreFinal(now);
+    case Stage::kMarkFinal:
+      return EndJob(Phase::kFinished, absl::StatusCode::kOk, "job finished", now);
+    default:
+      return;
+  }
+}
+
+absl::Status CoordinatorState::CompareWithSaved(absl::Time now) {
+  SetPhase(Phase::kOpening, now);
+  std::optional<uint64_t> step = 0;
+  if (saved_.has_value()) {
+    const Checkpoint& manifest = saved_->manifest;
+    const std::vector<std::string> differences = PlanDifferences(*plan_, manifest.plan());
+    if (!differences.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the job or its data changed since ", saved_->folder, " was saved:\n  ", absl::StrJoin(differences, "\n  "),
+          "\nundo the change, or start over with --fresh (the old state is moved aside)"));
+    }
+    plan_ = std::make_shared<const Plan>(ResumedPlan(*plan_, manifest.plan()));
+    checkpoint_ = saved_->folder;
+    content_digest_ = manifest.content_digest();
+    if (manifest.state().finished()) {
+      was_finished_ = true;
+      saved_report_ = manifest.state().report();
+      saved_report_.set_rows(0);
+      saved_report_.set_steps(0);
+      EndJob(Phase::kFinished, absl::StatusCode::kOk, "job finished", now);
+      return absl::OkStatus();
+    }
+    step = manifest.state().has_decision() ? std::optional<uint64_t>(manifest.state().decision().step()) : std::nullopt;
+  }
+  TESSERA_ASSIGN_OR_RETURN(training_, TrainingRun::Create(plan_));
+  if (saved_.has_value()) {
+    training_->Restore(saved_->manifest.state());
+    resumed_ = true;
+  }
+  OrderOpen(Stage::kOpen, checkpoint_, step);
+  return absl::OkStatus();
+}
+
+void CoordinatorState::OrderOpen(Stage stage, const std::string& restore_from, std::optional<uint64_t> step) {
+  Order order;
+  order.kind = Order::Kind::kOpen;
+  order.incarnation = next_incarnation_;
+  order.folder = restore_from;
+  order.server_step = step;
+  order.plan = plan_;
+  order.sightings.swap(sightings_);
+  GiveOrder(stage, std::move(order));
+}
+
+void CoordinatorState::StartTraining(absl::Time now) {
+  training_->Start(incarnation_, members_.Live(), now);
+  if (!training_->Over()) {
+    SetPhase(Phase::kTraining, now);
+    return Enter(Stage::kTrain);
+  }
+  SetPhase(Phase::kEvaluating, now);
+  OrderReadFinal();
+}
+
+std::string CoordinatorState::LateMessage() const {
+  const std::string patience = absl::FormatDuration(Patience());
+  switch (stage_) {
+    case Stage::kFirstWorker:
+      return absl::StrCat("no worker joined within ", patience, " (training.patience); start one with ", WorkerCommand());
+    case Stage::kPlan:
+      return absl::StrCat("survey of the data: no answer from ", members_.Describe(*surveyor_), " within ", absl::FormatDuration(kReadAllMax));
+    case Stage::kWorkers: {
+      const std::vector<Member> live = members_.Live();
+      return absl::StrCat(live.size(), " of ", plan_->job().training().workers(), " workers (training.workers) joined within ", patience,
+                          " (training.patience): ", DescribeAll(live), "; start the others with ", WorkerCommand(),
+                          ", or lower training.workers");
+    }
+    default:
+      return absl::StrCat("evaluation: no answer within ", absl::FormatDuration(kReadAllMax), " from ", DescribeAll(evaluation_->Awaited()));
+  }
+}
+
+bool CoordinatorState::StartEvaluation(Stage stage, bool holdout, const Decision& decision, absl::Time now) {
+  if (!holdout && plan_->evaluate_size() == 0) return false;
+  evaluation_.emplace(++evaluations_asked_, holdout, members_.Live());
+  evaluation_decision_ = decision;
+  Enter(stage, now + kReadAllMax);
+  return true;
+}
+
+}  // namespace tessera
