@@ -35,7 +35,7 @@ void ShardState::Upkeep() {
     status = WriteBackSome();
   }
   MutexLock lock(&progress_mutex_);
-  const std::string stalled = status.ok() ? "" : std::string(status.message());
+  const std::string stalled = status.ok() ? "" : absl::StrCat(status.message(), absl::IsResourceExhausted(status) ? "; this server then goes on by itself" : "");
   if (stalled != stalled_) {
     stalled.empty() ? LogInfo("write-back goes on") : LogError(absl::StrCat("write-back has stopped: ", stalled));
   }

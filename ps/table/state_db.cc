@@ -37,7 +37,7 @@ absl::Status StatusOf(const rocksdb::Status& status, absl::string_view what) {
   const std::string message = absl::StrCat(what, ": ", status.ToString());
   if (status.IsNotFound()) return absl::NotFoundError(message);
   if (status.IsCorruption()) return absl::DataLossError(message);
-  if (status.IsNoSpace()) return absl::ResourceExhaustedError(message + "; make room on that disk, and it goes on by itself");
+  if (status.IsNoSpace()) return absl::ResourceExhaustedError(message + "; make room on that disk");
   return absl::InternalError(message);
 }
 
