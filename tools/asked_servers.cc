@@ -37,7 +37,7 @@ absl::StatusOr<AskedServers> AskedServers::Connect(const TableSource& source) {
     }
   }
   for (const std::unique_ptr<ParameterServerApi>& server : asked.servers) apis.push_back(server.get());
-  TESSERA_ASSIGN_OR_RETURN(ServedTable table, ServedTable::Open(std::move(apis)));
+  TESSERA_ASSIGN_OR_RETURN(ServedTable table, ServedTable::Open(std::move(apis), source.verify));
   asked.table.emplace(std::move(table));
   return asked;
 }

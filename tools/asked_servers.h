@@ -19,6 +19,7 @@ struct TableSource {
   std::string servers;     // HOST:PORT,HOST:PORT by shard
   std::string state;       // a storage.directory
   std::string checkpoint;  // as FindCheckpoint takes it
+  bool verify = false;     // all files are read and checked first
 };
 
 // Owned by one thread.

@@ -74,7 +74,9 @@ std::string ServerText(const DescribeServerReply& server, const std::string& add
 }
 
 absl::Status DescribeTable(const TableFlags& flags, Output* output) {
-  TESSERA_ASSIGN_OR_RETURN(const AskedServers cluster, AskedServers::Connect(flags.source));
+  TableSource source = flags.source;
+  source.verify = !source.state.empty();  // a stopped server keeps nobody waiting
+  TESSERA_ASSIGN_OR_RETURN(const AskedServers cluster, AskedServers::Connect(source));
   const TableStatus total = cluster.table->Total();
   output->Text(TableText(total));
   output->Text(absl::StrCat("inserted ", CountText(total.inserted()), " = ", CountText(total.rows()), " present + ", CountText(total.evicted()),
@@ -161,7 +163,7 @@ void AddTable(CommandLine* line) {
     return command;
   };
   add("list", "Rows, memory, disk, hit rate and backlog of each table", List);
-  add("describe", "All about the tables, and about each server", DescribeTable);
+  add("describe", "All about the tables, and about each server; of stopped servers all files are checked", DescribeTable);
   add("get", "One row, by what stands in the data: item_id=42", Get)->add_option("row", flags->row, "field=token")->required()->type_name("FIELD=TOKEN");
   CLI::App* evict = add("evict", "Remove the rows that a rule names; without one, that of the job", Evict);
   evict->add_flag("--dry-run", flags->dry_run, "only list them");

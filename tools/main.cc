@@ -1,10 +1,12 @@
 // tessera: the command a person types.
 #include "common/heap.h"
+#include "common/log.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
 
 int main(int argc, char** argv) {
   tessera::KeepFreedMemory();
+  tessera::StartLog("tessera");  // on stderr: stdout is the result's
   tessera::CommandLine line;
   tessera::AddTrain(&line);
   tessera::AddCluster(&line);

@@ -13,12 +13,14 @@ constexpr uint64_t kMap = 1;
 
 }  // namespace
 
-absl::StatusOr<ServedTable> ServedTable::Open(std::vector<ParameterServerApi*> servers) {
+absl::StatusOr<ServedTable> ServedTable::Open(std::vector<ParameterServerApi*> servers, bool verify) {
   ServedTable table(std::move(servers));
   const uint32_t count = static_cast<uint32_t>(table.servers_.size());
   for (uint32_t shard = 0; shard < count; ++shard) {
     DescribeServerReply reply;
-    TESSERA_RETURN_IF_ERROR(table.servers_[shard]->DescribeServer(DescribeServerRequest(), &reply));
+    DescribeServerRequest request;
+    request.set_verify(verify);
+    TESSERA_RETURN_IF_ERROR(table.servers_[shard]->DescribeServer(request, &reply));
     if (reply.shard() != shard || reply.shards() != count || (shard > 0 && reply.job() != table.replies_[0].job())) {
       return absl::FailedPreconditionError(absl::StrCat("server ", shard, " of the list says that it is shard ", reply.shard(), " of ",
                                                         reply.shards(), " of job \"", reply.job(),

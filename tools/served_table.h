@@ -15,7 +15,8 @@ namespace tessera {
 class ServedTable {
  public:
   // One API per shard, in shard order. Asks each what it holds; FAILED_PRECONDITION where they are not all servers of one job, in order.
-  static absl::StatusOr<ServedTable> Open(std::vector<ParameterServerApi*> servers);
+  // `verify`: each reads all its files first; DATA_LOSS names the one that is damaged.
+  static absl::StatusOr<ServedTable> Open(std::vector<ParameterServerApi*> servers, bool verify = false);
 
   const std::vector<DescribeServerReply>& servers() const { return replies_; }
   // Sums over all servers: counts and bytes, and the rate of writing back.

@@ -37,8 +37,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Server>>> OpenStoppedServers(const st
     servers.push_back(std::make_unique<Server>(options, pool));
     TESSERA_RETURN_IF_ERROR(servers.back()->Recover());
     if (servers.back()->is_open()) continue;
-    return UsageError(absl::NotFoundError(absl::StrCat(state, ": shard ", shard, " of ", shards, " kept no log (storage.durability: checkpoint); ",
-                                                       "look at a checkpoint with --checkpoint")));
+    return UsageError(absl::NotFoundError(absl::StrCat(state, ": shard ", shard, " of ", shards, " left nothing to look at: it kept no log ",
+                                                       "(storage.durability: checkpoint), or its opening broke off; look at a checkpoint with --checkpoint")));
   }
   return servers;
 }

@@ -27,6 +27,9 @@ absl::Status Server::Impl::RecoverHere() {
   if (Folder().empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<ShardState>> state = ShardState::Recover(Folder(), pool_);
   if (absl::IsNotFound(state.status())) return absl::OkStatus();
+  if (absl::IsDataLoss(state.status())) {
+    return absl::DataLossError(absl::StrCat(state.status().message(), ". Remove ", Folder(), " to go back to the last checkpoint"));
+  }
   TESSERA_RETURN_IF_ERROR(state.status());
   const Peer& kept = (*state)->opened().peer();
   if (own_.job().empty()) own_.set_job(kept.job());
@@ -99,6 +102,7 @@ absl::Status Server::Impl::DescribeHere(const DescribeServerRequest& request, De
   reply->set_pushes(pushes_);
   reply->set_refused_gradients(refused_gradients_);
   if (state_ == nullptr) return absl::OkStatus();
+  if (request.verify()) TESSERA_RETURN_IF_ERROR(state_->Verify());
   reply->set_step(state_->step());
   state_->Describe(reply);
   return absl::OkStatus();

@@ -88,8 +88,7 @@ absl::Status ShardState::CheckNothingLost(const ShardRecord& record, uint64_t la
   const uint64_t wanted = std::max<uint64_t>(known, record.needed_lsn() <= record.lsn() ? record.lsn() : 0);
   if (wanted <= std::max<uint64_t>(last_lsn, record.needed_lsn() - 1)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("state lost: the log below ", folder_, " ends at record ", last_lsn, ", but record ", wanted,
-                                          " was applied; storage.durability 'process' does not survive a loss of power. Remove ", folder_,
-                                          " to go back to the last checkpoint"));
+                                          " was applied; storage.durability 'process' does not survive a loss of power"));
 }
 
 absl::Status ShardState::ReplayRecord(const LogRecord& record, Replay* replay) {

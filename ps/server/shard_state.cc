@@ -4,9 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_point.h"
 #include "common/partition.h"
 #include "common/sightings.h"
 #include "common/status_macros.h"
+#include "ps/checkpoint/durable_file.h"
+#include "ps/server/kept_file.h"
 #include "ps/server/memory_plan.h"
 #include "ps/table/saved_shards.h"
 #include "ps/table/shard_format.h"
@@ -28,6 +31,16 @@ bool LogIsWanted(const OpenRequest& request) {
 std::string DbFolder(const std::string& folder) { return absl::StrCat(folder, "/rows"); }
 std::string LogFolder(const std::string& folder) { return absl::StrCat(folder, "/log"); }
 
+absl::StatusOr<ShardRecord> ReadRecord(const std::string& folder) {
+  TESSERA_ASSIGN_OR_RETURN(const std::unique_ptr<StateDb> db, StateDb::OpenForReading(DbFolder(folder)));
+  TESSERA_ASSIGN_OR_RETURN(const std::string value, db->Get(MetaKey()));
+  ShardRecord record;
+  if (const absl::Status status = DecodeRecord(value, &record); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(DbFolder(folder), ": ", status.message()));
+  }
+  return record;
+}
+
 // Job, server and incarnation: a log of any other is none of this state.
 std::string OwnerOf(const Peer& peer) {
   return absl::StrCat(peer.job(), "\n", peer.incarnation(), " ", peer.shard(), " ", peer.shards());
@@ -45,14 +58,17 @@ ShardState::~ShardState() {
 
 absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Make(const OpenRequest& request, const std::string& folder, ThreadPool* pool) {
   std::unique_ptr<ShardState> state(new ShardState(WithoutSource(request), folder));
+  // First: a process that ends from here on leaves nothing to go on from, however much is there already.
+  if (!folder.empty()) TESSERA_RETURN_IF_ERROR(RemoveKept(folder));
+  FaultPoint("open.begin");
   TESSERA_RETURN_IF_ERROR(state->MakeParts(pool, /*existing=*/false));
+  FaultPoint("open.empty");
   if (!request.restore_from().empty()) {
     TESSERA_RETURN_IF_ERROR(state->Restore(request.restore_from(), pool));
   } else if (state->admits() && !request.sightings().empty()) {
     TESSERA_RETURN_IF_ERROR(state->LoadSightings(request.sightings()));
   }
   if (state->has_log()) {
-    // The database first: a log without one is nothing, but one without its log would look like lost state.
     TESSERA_RETURN_IF_ERROR(PushLog::Remove(LogFolder(folder)));
     uint64_t next_lsn = 0;
     {
@@ -68,14 +84,17 @@ absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Make(const OpenRequest& 
 }
 
 absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Recover(const std::string& folder, ThreadPool* pool) {
-  ShardRecord record;
-  {
-    TESSERA_ASSIGN_OR_RETURN(const std::unique_ptr<StateDb> db, StateDb::OpenForReading(DbFolder(folder)));
-    TESSERA_ASSIGN_OR_RETURN(const std::string value, db->Get(MetaKey()));
-    TESSERA_RETURN_IF_ERROR(DecodeRecord(value, &record));
+  TESSERA_ASSIGN_OR_RETURN(const uint64_t kept, ReadKept(folder));
+  const absl::StatusOr<ShardRecord> read = ReadRecord(folder);
+  if (absl::IsNotFound(read.status())) return absl::DataLossError(absl::StrCat("state lost: ", read.status().message()));
+  TESSERA_RETURN_IF_ERROR(read.status());
+  const ShardRecord& record = *read;
+  if (!FileExists(LogFolder(folder))) return absl::DataLossError(absl::StrCat("state lost: ", LogFolder(folder), " is not there"));
+  if (record.lsn() < kept) {
+    return absl::DataLossError(absl::StrCat("state lost: the database ", DbFolder(folder), " holds all up to record ", record.lsn(),
+                                            " only, and had held all up to ", kept, ": its newest files or the end of its manifest are gone"));
   }
   std::unique_ptr<ShardState> state(new ShardState(record.opened(), folder));
-  if (!state->has_log()) return absl::NotFoundError(absl::StrCat(folder, " was kept without a log"));
   TESSERA_RETURN_IF_ERROR(state->MakeParts(pool, /*existing=*/true));
   TESSERA_RETURN_IF_ERROR(state->ReplayAll(record));
   state->StartUpkeep();

@@ -75,6 +75,8 @@ class ShardState {
   // The rows of a coming step, brought into memory by another thread; the newest hint wins.
   void Warm(absl::Span<const uint64_t> ids);
   void Describe(DescribeServerReply* reply) const;
+  // Reads all of the database's files: DATA_LOSS names the damaged one, though nobody has asked for what is in it.
+  absl::Status Verify() const { return db_ == nullptr ? absl::OkStatus() : db_->Verify(); }
 
  private:
   class Replay;
@@ -108,7 +110,8 @@ class ShardState {
   absl::Status WriteBackSome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
   absl::Status WriteBackUpTo(uint64_t lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
   absl::Status Shorten() ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
-  absl::StatusOr<uint64_t> PutRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
+  absl::StatusOr<ShardRecord> PutRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
+  absl::Status DropLog(const ShardRecord& flushed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
   void FillRecord(ShardRecord* record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
   absl::Status BeforeWrite(uint64_t lsn);
   void Progress();

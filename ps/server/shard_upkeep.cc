@@ -8,6 +8,7 @@
 #include "common/fault_point.h"
 #include "common/log.h"
 #include "common/status_macros.h"
+#include "ps/server/kept_file.h"
 #include "ps/server/shard_state.h"
 #include "ps/table/shard_format.h"
 
@@ -114,15 +115,22 @@ void ShardState::FillRecord(ShardRecord* record) {
 // or before it; only then may the log lose what they came from.
 absl::Status ShardState::Shorten() {
   FaultPoint("shorten.begin");
-  TESSERA_ASSIGN_OR_RETURN(const uint64_t needed, PutRecord());
+  TESSERA_ASSIGN_OR_RETURN(const ShardRecord record, PutRecord());
   FaultPoint("shorten.record");
   TESSERA_RETURN_IF_ERROR(db_->Flush());
   FaultPoint("shorten.flushed");
-  needed_lsn_ = needed;
-  return log_->Drop(needed);
+  return DropLog(record);
 }
 
-absl::StatusOr<uint64_t> ShardState::PutRecord() {
+absl::Status ShardState::DropLog(const ShardRecord& flushed) {
+  // A database that ends before that has lost what the log will not have any more.
+  TESSERA_RETURN_IF_ERROR(WriteKept(folder_, flushed.lsn()));
+  FaultPoint("shorten.kept");
+  needed_lsn_ = flushed.needed_lsn();
+  return log_->Drop(flushed.needed_lsn());
+}
+
+absl::StatusOr<ShardRecord> ShardState::PutRecord() {
   ShardRecord record;
   std::string sightings;
   {
@@ -140,7 +148,7 @@ absl::StatusOr<uint64_t> ShardState::PutRecord() {
     batch.Put(KeyBound(RecordKind::kSightings, p), EncodeSightings(p, absl::string_view(sightings).substr(i * bytes, bytes)));
   }
   TESSERA_RETURN_IF_ERROR(db_->Write(&batch));
-  return record.needed_lsn();
+  return record;
 }
 
 absl::StatusOr<std::vector<SavedFile>> ShardState::Save(const std::string& directory) {
@@ -148,11 +156,9 @@ absl::StatusOr<std::vector<SavedFile>> ShardState::Save(const std::string& direc
   TESSERA_RETURN_IF_ERROR(health());
   MutexLock lock(&upkeep_mutex_);
   TESSERA_RETURN_IF_ERROR(WriteBackUpTo(kAllRecords));
-  TESSERA_ASSIGN_OR_RETURN(const uint64_t needed, PutRecord());
+  TESSERA_ASSIGN_OR_RETURN(const ShardRecord record, PutRecord());
   TESSERA_ASSIGN_OR_RETURN(std::vector<SavedFile> files, db_->Checkpoint(directory));
-  if (log_ == nullptr) return files;
-  needed_lsn_ = needed;
-  TESSERA_RETURN_IF_ERROR(log_->Drop(needed));
+  if (log_ != nullptr) TESSERA_RETURN_IF_ERROR(DropLog(record));
   return files;
 }
 

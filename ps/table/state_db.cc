@@ -36,12 +36,12 @@ absl::Status StatusOf(const rocksdb::Status& status, absl::string_view what) {
   if (status.ok()) return absl::OkStatus();
   const std::string message = absl::StrCat(what, ": ", status.ToString());
   if (status.IsNotFound()) return absl::NotFoundError(message);
-  if (status.IsCorruption()) return absl::DataLossError(message);
+  if (status.IsCorruption() || status.IsPathNotFound()) return absl::DataLossError(message);
   if (status.IsNoSpace()) return absl::ResourceExhaustedError(message + "; make room on that disk");
   return absl::InternalError(message);
 }
 
-rocksdb::Slice SliceOf(absl::string_view text) { return rocksdb::Slice(text.data(), text.size()); }
+rocksdb::Slice SliceOf(absl::string_view text) { return {text.data(), text.size()}; }
 absl::string_view ViewOf(const rocksdb::Slice& slice) { return absl::string_view(slice.data(), slice.size()); }
 
 // A process that dies while it empties the folder must not leave half a database that looks like a whole one: CURRENT, without which
@@ -74,12 +74,16 @@ void StateDb::Batch::Clear() { impl_->batch.Clear(); }
 
 class StateDb::Impl {
  public:
+  absl::Status Read(const rocksdb::Status& status) const { return StatusOf(status, absl::StrCat("cannot read ", folder)); }
+  absl::Status Written(const rocksdb::Status& status) const { return StatusOf(status, absl::StrCat("cannot write to ", folder)); }
+
   std::string folder;
   std::shared_ptr<rocksdb::Cache> cache;
   std::shared_ptr<StopListener> listener = std::make_shared<StopListener>();
   std::unique_ptr<rocksdb::DB> db;
   std::unique_ptr<Resumption> resumption;  // goes before the database; null where nothing is written
   Batch pending;                           // of Put
+  std::atomic<bool> verified{false};       // what was there when it was opened
 
   Mutex mutex;
   std::map<std::string, std::string> checksums ABSL_GUARDED_BY(mutex);  // of the table files of the last checkpoint
@@ -102,6 +106,7 @@ absl::StatusOr<std::unique_ptr<StateDb>> StateDb::OpenWritable(const std::string
   TESSERA_RETURN_IF_ERROR(
       StatusOf(rocksdb::DB::Open(opened, folder, &db), absl::StrCat("cannot open ", folder, ", where this server keeps its state")));
   impl->db.reset(db);
+  impl->verified = create;
   impl->listener->SetFlushed(db->GetLatestSequenceNumber());
   impl->resumption = std::make_unique<Resumption>(db, impl->listener, folder, options.memory_bytes / 2);
   return std::unique_ptr<StateDb>(new StateDb(std::move(impl)));
@@ -132,7 +137,7 @@ absl::StatusOr<std::unique_ptr<StateDb>> StateDb::OpenForReading(const std::stri
   impl->cache = MakeCache(StateDbOptions().memory_bytes);
   rocksdb::DB* db = nullptr;
   TESSERA_RETURN_IF_ERROR(StatusOf(rocksdb::DB::OpenForReadOnly(MakeDbOptions(StateDbOptions().memory_bytes, impl->cache), folder, &db),
-                                   absl::StrCat("cannot read the saved shard ", folder, " (", ContentsOf(folder), ")")));
+                                   absl::StrCat("cannot read ", folder, " (", ContentsOf(folder), ")")));
   impl->db.reset(db);
   return std::unique_ptr<StateDb>(new StateDb(std::move(impl)));
 }
@@ -141,8 +146,7 @@ absl::Status StateDb::Write(Batch* batch) {
   FaultPoint("db.write");
   rocksdb::WriteOptions options;
   options.disableWAL = true;
-  return StatusOf(impl_->resumption->Try([&] { return impl_->db->Write(options, &batch->impl_->batch); }),
-                  absl::StrCat("cannot write to ", impl_->folder));
+  return impl_->Written(impl_->resumption->Try([&] { return impl_->db->Write(options, &batch->impl_->batch); }));
 }
 
 absl::Status StateDb::Put(absl::string_view key, absl::string_view value) {
@@ -161,12 +165,10 @@ absl::Status StateDb::Flush() {
   options.allow_write_stall = true;  // else it would wait for a compaction first
   // After it has resumed, RocksDB 7.8 may say that it has flushed while that still goes on: what its files hold is asked instead.
   const uint64_t written = impl_->db->GetLatestSequenceNumber();
-  TESSERA_RETURN_IF_ERROR(
-      StatusOf(impl_->resumption->Try([&] { return impl_->db->Flush(options); }), absl::StrCat("cannot write to ", impl_->folder)));
+  TESSERA_RETURN_IF_ERROR(impl_->Written(impl_->resumption->Try([&] { return impl_->db->Flush(options); })));
   if (impl_->listener->WaitFlushed(written, kFlushPatience)) return absl::OkStatus();
   if (impl_->listener->stopped()) {
-    TESSERA_RETURN_IF_ERROR(
-        StatusOf(impl_->resumption->Try([&] { return impl_->db->Flush(options); }), absl::StrCat("cannot write to ", impl_->folder)));
+    TESSERA_RETURN_IF_ERROR(impl_->Written(impl_->resumption->Try([&] { return impl_->db->Flush(options); })));
   }
   if (impl_->listener->WaitFlushed(written, kFlushPatience)) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("cannot write to ", impl_->folder, ": not flushed within ", absl::FormatDuration(kFlushPatience)));
@@ -176,6 +178,9 @@ absl::StatusOr<std::vector<SavedFile>> StateDb::Checkpoint(const std::string& di
   TESSERA_RETURN_IF_ERROR(WritePending());
   TESSERA_RETURN_IF_ERROR(Flush());
   const MutexLock lock(&impl_->mutex);
+  // Else a damaged file would be linked and summed as it is, and the sound checkpoints before this one removed in time.
+  if (!impl_->verified) TESSERA_RETURN_IF_ERROR(Verify());
+  impl_->verified = true;
   TESSERA_RETURN_IF_ERROR(ClearShardFolder(directory));
   rocksdb::Checkpoint* checkpoint = nullptr;
   TESSERA_RETURN_IF_ERROR(StatusOf(rocksdb::Checkpoint::Create(impl_->db.get(), &checkpoint), absl::StrCat("cannot save ", impl_->folder)));
@@ -186,13 +191,12 @@ absl::StatusOr<std::vector<SavedFile>> StateDb::Checkpoint(const std::string& di
 
 absl::StatusOr<std::string> StateDb::Get(absl::string_view key) const {
   std::string value;
-  TESSERA_RETURN_IF_ERROR(
-      StatusOf(impl_->db->Get(rocksdb::ReadOptions(), SliceOf(key), &value), absl::StrCat("cannot read ", impl_->folder)));
+  TESSERA_RETURN_IF_ERROR(impl_->Read(impl_->db->Get(rocksdb::ReadOptions(), SliceOf(key), &value)));
   return value;
 }
 
 absl::Status StateDb::MultiGet(const char* keys, size_t key_bytes, size_t count,
-                               absl::FunctionRef<absl::Status(size_t, absl::string_view)> found) const {
+                               absl::FunctionRef<absl::Status(size_t, absl::string_view)> found, size_t* failed) const {
   std::array<rocksdb::Slice, kKeysAtATime> slices;
   std::array<rocksdb::PinnableSlice, kKeysAtATime> values;
   std::array<rocksdb::Status, kKeysAtATime> statuses;
@@ -203,7 +207,8 @@ absl::Status StateDb::MultiGet(const char* keys, size_t key_bytes, size_t count,
                         /*sorted_input=*/true);
     for (size_t i = 0; i < size; ++i) {
       if (statuses[i].IsNotFound()) continue;
-      if (!statuses[i].ok()) return StatusOf(statuses[i], absl::StrCat("cannot read ", impl_->folder));
+      if (failed != nullptr) *failed = begin + i;
+      if (!statuses[i].ok()) return impl_->Read(statuses[i]);
       TESSERA_RETURN_IF_ERROR(found(begin + i, ViewOf(values[i])));
       values[i].Reset();
     }
@@ -220,8 +225,12 @@ absl::Status StateDb::ForEach(absl::string_view begin, absl::string_view end,
   options.fill_cache = false;
   const std::unique_ptr<rocksdb::Iterator> it(impl_->db->NewIterator(options));
   for (it->Seek(SliceOf(begin)); it->Valid(); it->Next()) TESSERA_RETURN_IF_ERROR(body(ViewOf(it->key()), ViewOf(it->value())));
-  return StatusOf(it->status(), absl::StrCat("cannot read ", impl_->folder));
+  return impl_->Read(it->status());
 }
+
+absl::Status StateDb::Verify() const { return impl_->Read(impl_->db->VerifyChecksum(rocksdb::ReadOptions())); }
+
+const std::string& StateDb::folder() const { return impl_->folder; }
 
 uint64_t StateDb::disk_bytes() const {
   uint64_t bytes = 0;

@@ -55,19 +55,23 @@ class StateDb {
   absl::Status Flush();
   // Makes `directory` hold at least all that was written before the call, by hard links where it is on the same file system; durable when
   // this returns. A directory that holds an earlier shard is replaced, one that holds anything else is refused. Files are listed as
-  // "NAME_OF_DIRECTORY/file", in order of name, with size and checksum.
+  // "NAME_OF_DIRECTORY/file", in order of name, with size and checksum. What an earlier process left is verified first, once.
   absl::StatusOr<std::vector<SavedFile>> Checkpoint(const std::string& directory);
 
   // NOT_FOUND when the key is not there.
   absl::StatusOr<std::string> Get(absl::string_view key) const;
   // `keys` are `count` keys of `key_bytes` each, ascending, one after the other. Calls found(i, value) for those that are there, ascending;
-  // stops at its first error. A Write at the same time may be seen in part.
+  // stops at its first error. A Write at the same time may be seen in part. After an error `failed` is the key it is about.
   absl::Status MultiGet(const char* keys, size_t key_bytes, size_t count,
-                        absl::FunctionRef<absl::Status(size_t i, absl::string_view value)> found) const;
+                        absl::FunctionRef<absl::Status(size_t i, absl::string_view value)> found, size_t* failed = nullptr) const;
   // Calls body(key, value) for all keys in [begin, end), ascending, as they were at the call; stops at its first error.
   absl::Status ForEach(absl::string_view begin, absl::string_view end,
                        absl::FunctionRef<absl::Status(absl::string_view key, absl::string_view value)> body) const;
 
+  // Reads all table files and checks them: what is damaged, though nobody has asked for it yet.
+  absl::Status Verify() const;
+
+  const std::string& folder() const;
   uint64_t disk_bytes() const;    // of table files, those not yet removed included
   uint64_t memory_bytes() const;  // in use of the option of this name
 

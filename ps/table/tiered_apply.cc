@@ -163,15 +163,11 @@ absl::StatusOr<uint32_t> TieredRowStore::FindOrMake(Partition& partition, uint64
 }
 
 absl::StatusOr<bool> TieredRowStore::LoadRow(Partition& partition, uint64_t id, uint64_t hash) {
-  const std::string key = RowKey(id);
-  const absl::StatusOr<std::string> value = db_->Get(key);
-  if (absl::IsNotFound(value.status())) return false;
-  TESSERA_RETURN_IF_ERROR(value.status());
   std::vector<float> floats;
   SavedRow row;
-  TESSERA_RETURN_IF_ERROR(DecodeRow(key, *value, &floats, &row));
-  Fill(partition, row, hash, /*must=*/true);
-  return true;
+  TESSERA_ASSIGN_OR_RETURN(const bool found, ReadStored(id, &floats, &row));
+  if (found) Fill(partition, row, hash, /*must=*/true);
+  return found;
 }
 
 absl::Status TieredRowStore::EvictRow(Partition& partition, uint64_t id, uint64_t lsn, uint64_t first_lsn) {

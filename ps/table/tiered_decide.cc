@@ -156,7 +156,7 @@ absl::Status TieredRowStore::CollectRows(const Partition& partition, uint32_t p,
   std::vector<float> floats;
   SavedRow row;
   const auto take = [&](absl::string_view key, absl::string_view value) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    TESSERA_RETURN_IF_ERROR(DecodeRow(key, value, &floats, &row));
+    TESSERA_RETURN_IF_ERROR(DecodeStored(key, value, &floats, &row));
     // What is in memory is newer, or gone.
     if (memory.Find(row.id, Mix64(row.id)) == RowPartition::kNone) {
       body({row.id, row.header.last_step, row.header.period, NormOf(floats.data(), dim)});

@@ -126,11 +126,7 @@ absl::Status TieredRowStore::ReadMisses(absl::Span<const uint64_t> ids, const Mi
     std::vector<float> floats;
     const auto take = [&](size_t i, absl::string_view value) {
       SavedRow row;
-      TESSERA_RETURN_IF_ERROR(DecodeRow(absl::string_view(keys).substr(i * kKeyBytes, kKeyBytes), value, &floats, &row));
-      if (row.floats.size() != layout_->floats()) {
-        return absl::DataLossError(absl::StrCat("row ", row.id, " of table ", layout_->table(), " has ", row.floats.size(),
-                                                " floats on disk, ", layout_->floats(), " are wanted"));
-      }
+      TESSERA_RETURN_IF_ERROR(DecodeStored(absl::string_view(keys).substr(i * kKeyBytes, kKeyBytes), value, &floats, &row));
       found[i] = 1;
       body(part[i], &row);
       if (!fill) return absl::OkStatus();
@@ -139,14 +135,38 @@ absl::Status TieredRowStore::ReadMisses(absl::Span<const uint64_t> ids, const Mi
       if (partition.updates == part[i].updates) Fill(partition, row, Mix64(row.id), must);
       return absl::OkStatus();
     };
-    results[piece] = db_->MultiGet(keys.data(), kKeyBytes, part.size(), take);
-    if (!results[piece].ok()) return;
+    size_t failed = 0;
+    results[piece] = db_->MultiGet(keys.data(), kKeyBytes, part.size(), take, &failed);
+    if (!results[piece].ok()) {
+      results[piece] = NameRow(results[piece], ids[part[failed].position]);
+      return;
+    }
     for (size_t i = 0; i < part.size(); ++i) {
       if (found[i] == 0) body(part[i], nullptr);
     }
   });
   for (const absl::Status& result : results) TESSERA_RETURN_IF_ERROR(result);
   return absl::OkStatus();
+}
+
+absl::Status TieredRowStore::DecodeStored(absl::string_view key, absl::string_view value, std::vector<float>* floats, SavedRow* row) const {
+  absl::Status status = DecodeRow(key, value, floats, row);
+  if (status.ok() && row->floats.size() != layout_->floats()) {
+    status = absl::DataLossError(absl::StrCat("has ", row->floats.size(), " floats, ", layout_->floats(), " are wanted"));
+  }
+  return status.ok() ? status : absl::Status(status.code(), absl::StrCat(db_->folder(), ": ", status.message()));
+}
+
+absl::StatusOr<bool> TieredRowStore::ReadStored(uint64_t id, std::vector<float>* floats, SavedRow* row) const {
+  const absl::StatusOr<std::string> value = db_->Get(RowKey(id));
+  if (absl::IsNotFound(value.status())) return false;
+  const absl::Status status = value.ok() ? DecodeStored(RowKey(id), *value, floats, row) : value.status();
+  if (!status.ok()) return NameRow(status, id);
+  return true;
+}
+
+absl::Status TieredRowStore::NameRow(const absl::Status& status, uint64_t id) const {
+  return absl::Status(status.code(), absl::StrCat("row ", id, " of table ", layout_->table(), ": ", status.message()));
 }
 
 void TieredRowStore::Fill(Partition& partition, const SavedRow& row, uint64_t hash, bool must) {

@@ -135,13 +135,9 @@ absl::StatusOr<FoundRow> TieredRowStore::Get(uint64_t id) {
     return found;
   }
   if (db_ == nullptr || !partition.spilled()) return found;
-  const absl::StatusOr<std::string> value = db_->Get(RowKey(id));
-  if (absl::IsNotFound(value.status())) return found;
-  TESSERA_RETURN_IF_ERROR(value.status());
   SavedRow row;
-  TESSERA_RETURN_IF_ERROR(DecodeRow(RowKey(id), *value, &found.floats, &row));
-  found.found = true;
-  found.header = row.header;
+  TESSERA_ASSIGN_OR_RETURN(found.found, ReadStored(id, &found.floats, &row));
+  if (found.found) found.header = row.header;
   return found;
 }
 

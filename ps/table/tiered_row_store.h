@@ -122,6 +122,11 @@ class TieredRowStore : public RowStore {
       ABSL_SHARED_LOCKS_REQUIRED(partition.mutex);
   absl::Status ReadMisses(absl::Span<const uint64_t> ids, const Misses& misses, bool fill, bool must,
                           absl::FunctionRef<void(const Miss&, const SavedRow*)> body);
+  // DecodeRow of what this store wrote; an error names the folder, NameRow makes it name the row too.
+  absl::Status DecodeStored(absl::string_view key, absl::string_view value, std::vector<float>* floats, SavedRow* row) const;
+  absl::Status NameRow(const absl::Status& status, uint64_t id) const;
+  // One row from disk; false where it is not there.
+  absl::StatusOr<bool> ReadStored(uint64_t id, std::vector<float>* floats, SavedRow* row) const;
   void Fill(Partition& partition, const SavedRow& row, uint64_t hash, bool must) ABSL_EXCLUSIVE_LOCKS_REQUIRED(partition.mutex);
   absl::Status FindMissing(const PartitionedIds& grouped, absl::Span<const uint64_t> ids, Misses* misses);
 

@@ -88,6 +88,18 @@ PLANTS = {
         "what stands behind the last sound record is not cut off", "ps/durability/push_log.cc",
         "CutOff(log->PathOf(segment.number), segment.end)", "CutOff(log->PathOf(segment.number), fs::file_size(log->PathOf(segment.number)))",
         "LostPowerTest.*"),
+    "damaged_row_is_fresh": (
+        "a row that cannot be read counts as one that is not there", "ps/table/state_db.cc",
+        "      if (!statuses[i].ok()) return impl_->Read(statuses[i]);\n", "      if (!statuses[i].ok()) continue;\n", "DamageTest.*"),
+    "kept_not_compared": (
+        "a database that lost its end is taken for a whole one", "ps/server/shard_state.cc",
+        "  if (record.lsn() < kept) {", "  if (record.lsn() < kept / 1000) {", "DamageTest.ADatabase*"),
+    "kept_too_early": (
+        "an opening that broke off is taken for a state", "ps/server/shard_state.cc",
+        "  if (!folder.empty()) TESSERA_RETURN_IF_ERROR(RemoveKept(folder));\n", "", "DamageTest.AnOpening*"),
+    "damage_is_saved": (
+        "a damaged file is linked into a checkpoint", "ps/table/state_db.cc",
+        "  if (!impl_->verified) TESSERA_RETURN_IF_ERROR(Verify());\n", "", "DamageTest.ADamagedRow*"),
     "dropped_stage_comes_back": (
         "a replay finds the parts of a stage that was refused", "ps/server/shard_replay.cc",
         "        replay->Drop(header);\n", "", "*RefusedStageTest*"),
