@@ -25,7 +25,7 @@ constexpr char kPadding[kRecordAlignment] = {};
 
 absl::Status LogFileError(int error, absl::string_view what, const std::string& path) {
   if (error == ENOSPC || error == EDQUOT) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, " ", path, ": the disk is full; the log goes on once there is room"));
+    return absl::ResourceExhaustedError(absl::StrCat(what, " ", path, ": the disk is full; make room on it, and the log goes on by itself"));
   }
   return absl::ErrnoToStatus(error, absl::StrCat(what, " ", path));
 }

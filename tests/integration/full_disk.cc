@@ -43,11 +43,10 @@ class FullDisk {
     Start();
     OpenReply opened;
     MustBeUp("open", client_->Open(load_.open(), &opened));
-    for (const uint64_t spare : {0u, 20u << 20}) {
-      Phase phase(kAcksOfAPhase);
-      load_.Run(client_.get(), &phase);
-      RunIntoFullDisk(spare);
-    }
+    Phase phase(kAcksOfAPhase);
+    load_.Run(client_.get(), &phase);
+    // Once the log finds no room either, once only the database.
+    RunIntoFullDisk(options_.durability == Durability::power ? 20u << 20 : 0);
     KillWhileFull();
     server_.Stop();
     std::printf("full disk, seed %llu: %llu pushes acknowledged, all there, none twice; pulls while it was full, ms: median %.2f, highest %.2f\n",
@@ -102,7 +101,7 @@ class FullDisk {
 
   void CheckRefusal() {
     const absl::Status status = PushUntilRefused();
-    for (const absl::string_view wanted : {"full: ", "No space left on device", "make room", "goes on by itself", options_.folder.c_str()}) {
+    for (const absl::string_view wanted : {"full: ", "make room on ", "goes on by itself", options_.folder.c_str()}) {
       if (absl::IsResourceExhausted(status) && absl::StrContains(status.message(), wanted)) continue;
       Broken(absl::StrCat("a push to a full disk is told ", status.ToString(), ", without '", wanted, "'"));
     }

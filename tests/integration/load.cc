@@ -3,14 +3,16 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/retry.h"
 
 namespace tessera {
 namespace {
 
-// A full server says so after a while, since it may have room later; this often in a row it never will.
-constexpr int kFullMax = 6;
+// A full server may have room later; after this it never will.
+constexpr absl::Duration kFullPatience = absl::Minutes(2);
+constexpr absl::Duration kFullPause = absl::Milliseconds(100);
 // Waits for acknowledgements end after this even without any.
 constexpr absl::Duration kPhaseMax = absl::Minutes(5);
 
@@ -29,11 +31,10 @@ absl::Status OkOrDown(absl::string_view what, absl::Status status) {
 }
 
 absl::Status Send(absl::string_view what, const std::function<absl::Status()>& call) {
-  for (int full = 0;; ++full) {
+  for (const absl::Time deadline = Clock::Real()->Now() + kFullPatience;;) {
     const absl::Status status = call();
-    if (!absl::IsResourceExhausted(status) || !absl::StrContains(status.message(), "full: ") || full == kFullMax) {
-      return OkOrDown(what, status);
-    }
+    if (!IsFull(status) || Clock::Real()->Now() > deadline) return OkOrDown(what, status);
+    Clock::Real()->SleepFor(kFullPause);
   }
 }
 

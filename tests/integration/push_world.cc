@@ -10,9 +10,9 @@
 namespace tessera {
 namespace {
 
-// So small that write-back, dropping of log segments, and rows that are on disk only never stop.
+// So small that write-back, dropping of log segments, and rows that are on disk only never stop: half of 40,000 rows fit memory.
 constexpr uint64_t kLogBytes = 2u << 20;
-constexpr uint64_t kMemoryBytes = 18u << 20;
+constexpr uint64_t kMemoryBytes = 4u << 20;
 constexpr uint64_t kOftenIds = 500;
 constexpr uint64_t kPushIdsMax = 120;
 
