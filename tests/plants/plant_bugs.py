@@ -114,6 +114,9 @@ PLANTS = {
         '  FaultPoint("push.arrived");\n  uint64_t lsn = 0;\n  bool repeat = false;\n  {\n    MutexLock lock(&update_mutex_);\n'
         "    TESSERA_ASSIGN_OR_RETURN(const PushLedger::Verdict verdict, early);\n",
         "*DeliveryTest.ADeadline*", "test_delivery"),
+    "leaves_while_written": (
+        "a row leaves memory while it is on its way to disk", "ps/table/row_partition.cc",
+        "row->Is(MemoryRow::kDirty) || row->Is(MemoryRow::kWriting) ||", "row->Is(MemoryRow::kDirty) ||", "SoakTest.*"),
 }
 
 
