@@ -1,31 +1,28 @@
-#include "ps/optimizer/momentum.h"
-
-#include <algorithm>
-#include <cassert>
-#include <cmath>
+// SGD with heavy-ball momentum, as PyTorch has it: g += l2 * w; b = momentum * b + g; w -= rate * b. State: b.
+#include "ps/optimizer/optimizers.h"
 
 namespace tessera {
+namespace {
 
-void MomentumOptimizer::InitialState(absl::Span<float> state) const { std::fill(state.begin(), state.end(), 0.0f); }
+struct MomentumRule : PlainRule {
+  float momentum;
+  float l2;
 
-StepFactors MomentumOptimizer::Prepare(double learning_rate, uint64_t) const { return {static_cast<float>(learning_rate), 1}; }
-
-void MomentumOptimizer::Apply(const StepFactors& factors, float scale, absl::Span<const float> sums, absl::Span<float> state,
-                             absl::Span<float> values) const {
-  assert(sums.size() == values.size() && state.size() == StateFloats(values.size()));
-  const float rate = factors.rate;
-  const float l2 = l2_;
-  const size_t count = values.size();
-  const float* __restrict sum = sums.data();
-  float* __restrict value = values.data();
-  float* __restrict buffer = state.data();
-  const float momentum = momentum_;
-#pragma omp simd
-  for (size_t i = 0; i < count; ++i) {
-    const float b = momentum * buffer[i] + (sum[i] * scale + l2 * value[i]);
-    buffer[i] = b;
-    value[i] -= rate * b;
+  size_t StateFloats(size_t count) const { return count; }
+  auto Kernel(const StepFactors& factors) const {
+    return [rate = factors.rate, momentum = momentum, l2 = l2](float sum, float& value, float& buffer) {
+      const float b = momentum * buffer + (sum + l2 * value);
+      buffer = b;
+      value -= rate * b;
+    };
   }
+};
+
+}  // namespace
+
+OptimizerOr MakeMomentum(const Momentum& spec, Constants constants) {
+  const double momentum = constants.BelowOne("momentum", spec.has_momentum() ? spec.momentum() : 0.9);
+  return constants.Make(MomentumRule{{}, static_cast<float>(momentum), constants.NotNegative("l2", spec.l2())});
 }
 
 }  // namespace tessera

@@ -1,23 +1,20 @@
-#include "ps/optimizer/sgd.h"
-
-#include <cassert>
+// Stochastic gradient descent: w -= rate * (g + l2 * w). No state.
+#include "ps/optimizer/optimizers.h"
 
 namespace tessera {
+namespace {
 
-void SgdOptimizer::InitialState([[maybe_unused]] absl::Span<float> state) const { assert(state.empty()); }
+struct SgdRule : PlainRule {
+  float l2;
 
-StepFactors SgdOptimizer::Prepare(double learning_rate, uint64_t) const { return {static_cast<float>(learning_rate), 1}; }
+  size_t StateFloats(size_t) const { return 0; }
+  auto Kernel(const StepFactors& factors) const {
+    return [rate = factors.rate, l2 = l2](float sum, float& value) { value -= rate * (sum + l2 * value); };
+  }
+};
 
-void SgdOptimizer::Apply(const StepFactors& factors, float scale, absl::Span<const float> sums, absl::Span<float>,
-                         absl::Span<float> values) const {
-  assert(sums.size() == values.size());
-  const float rate = factors.rate;
-  const float l2 = l2_;
-  const float* __restrict sum = sums.data();
-  float* __restrict value = values.data();
-  const size_t count = values.size();
-#pragma omp simd
-  for (size_t i = 0; i < count; ++i) value[i] -= rate * (sum[i] * scale + l2 * value[i]);
-}
+}  // namespace
+
+OptimizerOr MakeSgd(const Sgd& spec, Constants constants) { return constants.Make(SgdRule{{}, constants.NotNegative("l2", spec.l2())}); }
 
 }  // namespace tessera

@@ -6,47 +6,20 @@
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
+
+#include "tests/unit/ps_optimizer/every_optimizer.h"
 
 namespace tessera {
 namespace {
 
 using ::testing::HasSubstr;
 
-Optimizer SgdSpec() {
+// An optimiser by its text, such as "adam {}".
+Optimizer Spec(const std::string& text) {
   Optimizer spec;
-  spec.mutable_sgd();
-  return spec;
-}
-Optimizer AdagradSpec() {
-  Optimizer spec;
-  spec.mutable_adagrad();
-  return spec;
-}
-Optimizer AdamSpec() {
-  Optimizer spec;
-  spec.mutable_adam();
-  return spec;
-}
-
-Optimizer MomentumSpec() {
-  Optimizer spec;
-  spec.mutable_momentum();
-  return spec;
-}
-Optimizer FtrlSpec() {
-  Optimizer spec;
-  spec.mutable_ftrl();
-  return spec;
-}
-Optimizer RowwiseAdagradSpec() {
-  Optimizer spec;
-  spec.mutable_rowwise_adagrad();
-  return spec;
-}
-Optimizer AdamWSpec() {
-  Optimizer spec;
-  spec.mutable_adamw()->set_weight_decay(0);  // decay moves a value without a gradient
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
   return spec;
 }
 
@@ -66,7 +39,7 @@ struct Trained {
 };
 
 TEST(SgdTest, SubtractsRateTimesGradient) {
-  Trained t(SgdSpec(), {1.0f, -2.0f});
+  Trained t(Spec("sgd {}"), {1.0f, -2.0f});
   t.Step(0.5, 1, {2.0f, 4.0f}, 0.25f);
   EXPECT_EQ(t.values[0], 0.75f);  // 1 - 0.5 * 2 / 4
   EXPECT_EQ(t.values[1], -2.5f);
@@ -74,7 +47,7 @@ TEST(SgdTest, SubtractsRateTimesGradient) {
 }
 
 TEST(AdagradTest, FollowsTheNumbersWorkedOutByHand) {
-  Trained t(AdagradSpec(), {1.0f});
+  Trained t(Spec("adagrad {}"), {1.0f});
   t.Step(0.1, 1, {3.0f});
   EXPECT_FLOAT_EQ(t.state[0], 9.0f);
   EXPECT_FLOAT_EQ(t.values[0], 0.9f);  // 3 / sqrt(9) = 1
@@ -84,7 +57,7 @@ TEST(AdagradTest, FollowsTheNumbersWorkedOutByHand) {
 }
 
 TEST(AdagradTest, TheFirstGradientOfAnySizeMovesByTheRate) {
-  Trained t(AdagradSpec(), {0.0f, 0.0f, 0.0f});
+  Trained t(Spec("adagrad {}"), {0.0f, 0.0f, 0.0f});
   t.Step(0.02, 1, {1e-6f, -1.0f, 1e6f});
   EXPECT_NEAR(t.values[0], -0.02f, 1e-5f);  // epsilon 1e-10 is felt from 1e-6 on, in the fourth digit
   EXPECT_FLOAT_EQ(t.values[1], 0.02f);
@@ -92,24 +65,20 @@ TEST(AdagradTest, TheFirstGradientOfAnySizeMovesByTheRate) {
 }
 
 TEST(AdagradTest, StartsAtTheInitialAccumulator) {
-  Optimizer spec = AdagradSpec();
-  spec.mutable_adagrad()->set_initial_accumulator(0.75);
-  Trained t(spec, {0.0f});
+  Trained t(Spec("adagrad { initial_accumulator: 0.75 }"), {0.0f});
   EXPECT_EQ(t.state[0], 0.75f);
   t.Step(1, 1, {0.5f});
   EXPECT_FLOAT_EQ(t.values[0], -0.5f);  // 0.5 / sqrt(0.75 + 0.25)
 }
 
 TEST(AdagradTest, EpsilonIsAddedToTheRoot) {
-  Optimizer spec = AdagradSpec();
-  spec.mutable_adagrad()->set_epsilon(1);
-  Trained t(spec, {0.0f});
+  Trained t(Spec("adagrad { epsilon: 1 }"), {0.0f});
   t.Step(1, 1, {3.0f});
   EXPECT_FLOAT_EQ(t.values[0], -0.75f);  // 3 / (3 + 1)
 }
 
 TEST(AdamTest, FollowsTheNumbersWorkedOutByHand) {
-  Trained t(AdamSpec(), {1.0f});
+  Trained t(Spec("adam {}"), {1.0f});
   t.Step(0.001, 1, {2.0f});
   // m = 0.2, v = 0.004; corrected 2 and 4: the step is 0.001 * 2 / (2 + 1e-8).
   EXPECT_FLOAT_EQ(t.state[0], 0.2f);
@@ -124,7 +93,7 @@ TEST(AdamTest, FollowsTheNumbersWorkedOutByHand) {
 }
 
 TEST(AdamTest, CorrectsBiasByTheStepItIsGiven) {
-  Trained t(AdamSpec(), {0.0f});
+  Trained t(Spec("adam {}"), {0.0f});
   t.Step(0.001, 1000, {1.0f});
   // First touch at step 1000: m / (1 - 0.9^1000) = 0.1, v / (1 - 0.999^1000) = 0.001 / 0.632305.
   const double v = 0.001 / (1 - std::pow(0.999, 1000));
@@ -132,7 +101,7 @@ TEST(AdamTest, CorrectsBiasByTheStepItIsGiven) {
 }
 
 TEST(AdamTest, KeepsAllFirstMomentsBeforeAllSecondOnes) {
-  Trained t(AdamSpec(), {0.0f, 0.0f});
+  Trained t(Spec("adam {}"), {0.0f, 0.0f});
   t.Step(0.001, 1, {1.0f, 10.0f});
   EXPECT_FLOAT_EQ(t.state[0], 0.1f);
   EXPECT_FLOAT_EQ(t.state[1], 1.0f);
@@ -140,9 +109,9 @@ TEST(AdamTest, KeepsAllFirstMomentsBeforeAllSecondOnes) {
   EXPECT_FLOAT_EQ(t.state[3], 0.1f);
 }
 
-class EveryOptimizer : public ::testing::TestWithParam<Optimizer> {};
+class AnyOptimizer : public ::testing::TestWithParam<Optimizer> {};
 
-TEST_P(EveryOptimizer, ChangesNothingForAZeroGradientOnUntouchedState) {
+TEST_P(AnyOptimizer, ChangesNothingForAZeroGradientOnUntouchedState) {
   Trained t(GetParam(), {0.5f, -0.0f, 3e-20f});
   const Trained before(GetParam(), t.values);
   t.Step(0.1, 1, {0.0f, 0.0f, -0.0f});
@@ -151,7 +120,7 @@ TEST_P(EveryOptimizer, ChangesNothingForAZeroGradientOnUntouchedState) {
 }
 
 // All but row-wise Adagrad, where a value's step depends on its row.
-class ElementwiseOptimizer : public EveryOptimizer {};
+class ElementwiseOptimizer : public AnyOptimizer {};
 
 TEST_P(ElementwiseOptimizer, GivesAValueTheSameBitsWhereverItStands) {
   constexpr size_t kCount = 67;  // whole vectors and a rest
@@ -172,7 +141,7 @@ TEST_P(ElementwiseOptimizer, GivesAValueTheSameBitsWhereverItStands) {
   }
 }
 
-TEST_P(EveryOptimizer, ScalesTheSumsBeforeAllElse) {
+TEST_P(AnyOptimizer, ScalesTheSumsBeforeAllElse) {
   Trained scaled(GetParam(), {0.1f, 0.2f}), divided(GetParam(), {0.1f, 0.2f});
   scaled.Step(0.1, 1, {8.0f, -12.0f}, 0.25f);
   divided.Step(0.1, 1, {2.0f, -3.0f});
@@ -180,16 +149,20 @@ TEST_P(EveryOptimizer, ScalesTheSumsBeforeAllElse) {
   EXPECT_EQ(scaled.state, divided.state);
 }
 
-std::string KindOf(const ::testing::TestParamInfo<Optimizer>& info) {
-  return info.param.GetDescriptor()->FindFieldByNumber(info.param.kind_case())->name();
+std::vector<Optimizer> Optimizers(bool elementwise) {
+  std::vector<Optimizer> all = EveryOptimizer();
+  for (Optimizer& spec : all) {
+    if (spec.has_adamw()) spec.mutable_adamw()->set_weight_decay(0);  // decay moves a value without a gradient
+  }
+  if (elementwise) std::erase_if(all, [](const Optimizer& spec) { return spec.has_rowwise_adagrad(); });
+  return all;
 }
-const auto kElementwise = ::testing::Values(SgdSpec(), MomentumSpec(), AdagradSpec(), AdamSpec(), AdamWSpec(), FtrlSpec());
-INSTANTIATE_TEST_SUITE_P(All, ElementwiseOptimizer, kElementwise, KindOf);
-INSTANTIATE_TEST_SUITE_P(All, EveryOptimizer, kElementwise, KindOf);
-INSTANTIATE_TEST_SUITE_P(RowWise, EveryOptimizer, ::testing::Values(RowwiseAdagradSpec()), KindOf);
+std::string KindOf(const ::testing::TestParamInfo<Optimizer>& info) { return NameOf(info.param); }
+INSTANTIATE_TEST_SUITE_P(All, AnyOptimizer, ::testing::ValuesIn(Optimizers(false)), KindOf);
+INSTANTIATE_TEST_SUITE_P(All, ElementwiseOptimizer, ::testing::ValuesIn(Optimizers(true)), KindOf);
 
 TEST(MomentumTest, FollowsTheNumbersWorkedOutByHand) {
-  Trained t(MomentumSpec(), {1.0f});
+  Trained t(Spec("momentum {}"), {1.0f});
   t.Step(0.1, 1, {2.0f});
   EXPECT_FLOAT_EQ(t.values[0], 0.8f);
   t.Step(0.1, 2, {1.0f});  // b = 0.9 * 2 + 1 = 2.8
@@ -197,9 +170,7 @@ TEST(MomentumTest, FollowsTheNumbersWorkedOutByHand) {
 }
 
 TEST(RowwiseAdagradTest, FollowsTheNumbersWorkedOutByHand) {
-  Optimizer spec;
-  spec.mutable_rowwise_adagrad();
-  Trained t(spec, {0.0f, 1.0f});
+  Trained t(Spec("rowwise_adagrad {}"), {0.0f, 1.0f});
   ASSERT_EQ(t.state.size(), 1u);
   t.Step(0.1, 1, {1.0f, 7.0f});  // a = (1 + 49) / 2 = 25
   EXPECT_FLOAT_EQ(t.values[0], -0.02f);
@@ -210,17 +181,13 @@ TEST(RowwiseAdagradTest, FollowsTheNumbersWorkedOutByHand) {
 }
 
 TEST(AdamWTest, DecaysTheValueByTheLearningRateTimesTheDecay) {
-  Optimizer spec;
-  spec.mutable_adamw()->set_weight_decay(0.5);
-  Trained t(spec, {1.0f});
+  Trained t(Spec("adamw { weight_decay: 0.5 }"), {1.0f});
   t.Step(0.1, 1, {2.0f});  // 1 * (1 - 0.05) - 0.1 * 2 / 2
   EXPECT_FLOAT_EQ(t.values[0], 0.85f);
 }
 
 TEST(FtrlTest, FollowsTheNumbersWorkedOutByHand) {
-  Optimizer spec = FtrlSpec();
-  spec.mutable_ftrl()->set_l1(1);
-  Trained t(spec, {0.0f, 0.0f});
+  Trained t(Spec("ftrl { l1: 1 }"), {0.0f, 0.0f});
   t.Step(0.5, 1, {3.0f, 0.5f});  // z = 3, n = 9: -(3 - 1) / ((1 + 3) / 0.5); the other stays within l1
   EXPECT_FLOAT_EQ(t.values[0], -0.25f);
   EXPECT_EQ(t.values[1], 0.0f);
@@ -229,10 +196,7 @@ TEST(FtrlTest, FollowsTheNumbersWorkedOutByHand) {
 }
 
 TEST(L2Test, AddsToTheGradientOncePerStep) {
-  Optimizer sgd, adagrad;
-  sgd.mutable_sgd()->set_l2(0.5);
-  adagrad.mutable_adagrad()->set_l2(0.5);
-  Trained s(sgd, {2.0f}), a(adagrad, {2.0f});
+  Trained s(Spec("sgd { l2: 0.5 }"), {2.0f}), a(Spec("adagrad { l2: 0.5 }"), {2.0f});
   s.Step(0.1, 1, {3.0f});  // 3 + 0.5 * 2 = 4
   a.Step(0.1, 1, {3.0f});
   EXPECT_FLOAT_EQ(s.values[0], 1.6f);
@@ -244,15 +208,16 @@ TEST(MakeOptimizerTest, NamesTheOwnerAndWhatIsWrong) {
   EXPECT_EQ(none.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(none.status().message(), HasSubstr("table rows, segment embedding: has no optimizer"));
 
-  Optimizer adam = AdamSpec();
-  adam.mutable_adam()->set_beta2(1);
-  EXPECT_THAT(MakeOptimizer(adam, "x").status().message(), HasSubstr("adam.beta2 is 1, must be in [0, 1)"));
-  Optimizer adagrad = AdagradSpec();
-  adagrad.mutable_adagrad()->set_initial_accumulator(-1);
-  EXPECT_THAT(MakeOptimizer(adagrad, "x").status().message(), HasSubstr("adagrad.initial_accumulator is -1"));
-  adagrad.mutable_adagrad()->set_initial_accumulator(0);
-  adagrad.mutable_adagrad()->set_epsilon(1e-60);  // 0 as a float: a first gradient of 0 would give 0 / 0
-  EXPECT_THAT(MakeOptimizer(adagrad, "x").status().message(), HasSubstr("adagrad.epsilon"));
+  const auto refused = [](const std::string& text) { return std::string(MakeOptimizer(Spec(text), "x").status().message()); };
+  EXPECT_THAT(refused("adam { beta2: 1 }"), HasSubstr("x: adam.beta2 is 1, must be in [0, 1)"));
+  EXPECT_THAT(refused("adam { beta1: -0.1 beta2: 1 }"), HasSubstr("adam.beta1 is -0.1")) << "the first";
+  EXPECT_THAT(refused("adamw { weight_decay: -1 }"), HasSubstr("adamw.weight_decay is -1, must be 0 or more and fit a float"));
+  EXPECT_THAT(refused("momentum { momentum: 1 }"), HasSubstr("momentum.momentum is 1, must be in [0, 1)"));
+  EXPECT_THAT(refused("ftrl { l1: 1e60 }"), HasSubstr("ftrl.l1 is 1e+60"));
+  EXPECT_THAT(refused("adagrad { initial_accumulator: -1 }"), HasSubstr("adagrad.initial_accumulator is -1"));
+  EXPECT_THAT(refused("rowwise_adagrad { epsilon: inf }"), HasSubstr("rowwise_adagrad.epsilon is inf, must be above 0 and fit a float"));
+  // 0 as a float: a first gradient of 0 would give 0 / 0
+  EXPECT_THAT(refused("adagrad { epsilon: 1e-60 }"), HasSubstr("adagrad.epsilon"));
 }
 
 }  // namespace
