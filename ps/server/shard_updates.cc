@@ -17,12 +17,17 @@ namespace {
 constexpr absl::Duration kRoomPatience = absl::Milliseconds(kCallMs / 3);
 constexpr absl::Duration kRoomPoll = absl::Milliseconds(100);
 
-LoggedHeader HeaderOf(const StageRequest& request) {
+LoggedHeader HeaderOf(const Peer& peer, const Gradients& gradients) {
   LoggedHeader header;
-  header.set_worker(request.peer().worker());
-  header.set_generation(request.peer().generation());
-  header.set_dense_slice(request.gradients().dense_slice());
-  header.set_rows(request.gradients().rows());
+  header.set_worker(peer.worker());
+  header.set_generation(peer.generation());
+  header.set_dense_slice(gradients.dense_slice());
+  header.set_rows(gradients.rows());
+  return header;
+}
+
+LoggedHeader HeaderOf(const StageRequest& request) {
+  LoggedHeader header = HeaderOf(request.peer(), request.gradients());
   header.set_step(request.step());
   header.set_share(request.share());
   header.set_part(request.part());
@@ -182,11 +187,7 @@ absl::StatusOr<bool> ShardState::Push(const PushRequest& request, const CheckedG
       rule.period = request.period();
       const CheckedGradients* const source = &checked;
       TESSERA_ASSIGN_OR_RETURN(const PreparedUpdate update, rows_->Prepare(RowsOf({&source, 1}), rule, nullptr));
-      LoggedHeader header;
-      header.set_worker(request.peer().worker());
-      header.set_generation(request.peer().generation());
-      header.set_dense_slice(request.gradients().dense_slice());
-      header.set_rows(request.gradients().rows());
+      LoggedHeader header = HeaderOf(request.peer(), request.gradients());
       header.set_sequence(request.sequence());
       header.set_optimizer_step(request.optimizer_step());
       header.set_sparse_learning_rate(request.sparse_learning_rate());
