@@ -55,7 +55,7 @@ class SlowApply {
     MutexLock lock(&mutex_);
     const bool arrived = absl::EndsWith(point, ".arrived");
     if (arrived && !at_.empty()) return Release();
-    const bool update = arrived || absl::EndsWith(point, ".applied") || point == "push.logged" || point == "stage.logged" || point == "commit.logged";
+    const bool update = arrived || point == "push.logged" || point == "push.applied" || point == "stage.logged" || point == "commit.logged";
     if (!update || left_ == 0 || --left_ > 0) return;
     at_ = std::string(point);
     changed_.SignalAll();
