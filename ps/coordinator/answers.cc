@@ -6,8 +6,17 @@
 
 namespace tessera {
 
-bool CoordinatorState::Answer(const DoneRequest& request, Instruction* reply) {
+void CoordinatorState::Poll(const DoneRequest& request, absl::Time now) {
   Members::Info* info = members_.Find(request.worker(), request.generation());
+  if (info == nullptr) return;
+  if (over()) info->told_stop = true;
+  if (over() || info->fenced || phase_ != Phase::kTraining) return;
+  training_->Give(info->member, members_.Live());
+  Advance(now);
+}
+
+bool CoordinatorState::Answer(const DoneRequest& request, Instruction* reply) const {
+  const Members::Info* info = members_.Find(request.worker(), request.generation());
   if (info == nullptr) {
     reply->mutable_fenced()->set_message(absl::StrCat("worker ", request.worker(), ", generation ", request.generation(),
                                                       ", is unknown here; join again"));
@@ -15,15 +24,14 @@ bool CoordinatorState::Answer(const DoneRequest& request, Instruction* reply) {
   }
   if (over()) {
     *reply->mutable_stop() = *stop_;
-    info->told_stop = true;
     return true;
   }
   if (info->fenced) {
     reply->mutable_fenced()->set_message(absl::StrCat(members_.Describe(info->member), " was given up when its lease ended; join again"));
     return true;
   }
-  if (phase_ == Phase::kTraining) return AnswerTraining(request, info, reply);
-  if (phase_ == Phase::kEvaluating) return AnswerEvaluating(info, reply);
+  if (phase_ == Phase::kTraining) return AnswerTraining(request, *info, reply);
+  if (phase_ == Phase::kEvaluating) return AnswerEvaluating(*info, reply);
   if (phase_ != Phase::kSurveying || plan_ != nullptr || !(surveyor_ == info->member)) return false;
   *reply->mutable_survey()->mutable_job() = start_.job;
   for (const Origin& origin : start_.origins) *reply->mutable_survey()->add_origins() = origin;
@@ -31,18 +39,18 @@ bool CoordinatorState::Answer(const DoneRequest& request, Instruction* reply) {
   return true;
 }
 
-bool CoordinatorState::AnswerTraining(const DoneRequest& request, Members::Info* info, Instruction* reply) {
-  if (request.has_share() && training_->HasMore(request.share(), info->member)) {
+bool CoordinatorState::AnswerTraining(const DoneRequest& request, const Members::Info& info, Instruction* reply) const {
+  if (request.has_share() && training_->HasMore(request.share(), info.member)) {
     reply->mutable_again();
     return true;
   }
-  if (!training_->HandOut(info->member, members_.Live(), reply)) return false;
+  if (!training_->Fill(info.member, reply)) return false;
   AttachPlan(info, reply);
   return true;
 }
 
-bool CoordinatorState::AnswerEvaluating(Members::Info* info, Instruction* reply) {
-  const std::optional<uint32_t> part = evaluation_.has_value() ? evaluation_->OpenPart(info->member) : std::nullopt;
+bool CoordinatorState::AnswerEvaluating(const Members::Info& info, Instruction* reply) const {
+  const std::optional<uint32_t> part = evaluation_.has_value() ? evaluation_->OpenPart(info.member) : std::nullopt;
   if (!part.has_value()) return false;
   EvaluationTask* task = reply->mutable_evaluation();
   task->set_evaluation(evaluation_->number());
@@ -56,8 +64,8 @@ bool CoordinatorState::AnswerEvaluating(Members::Info* info, Instruction* reply)
 }
 
 // Until the worker has shown that it got the plan: an answer may be lost on its way.
-void CoordinatorState::AttachPlan(Members::Info* info, Instruction* reply) const {
-  if (info->plan_incarnation == incarnation_) return;
+void CoordinatorState::AttachPlan(const Members::Info& info, Instruction* reply) const {
+  if (info.plan_incarnation == incarnation_) return;
   if (reply->has_step()) *reply->mutable_step()->mutable_plan() = *plan_;
   if (reply->has_task()) *reply->mutable_task()->mutable_plan() = *plan_;
   if (reply->has_evaluation()) *reply->mutable_evaluation()->mutable_plan() = *plan_;

@@ -28,28 +28,31 @@ void CoordinatorState::OrderSave() {
 }
 
 void CoordinatorState::OrderPublish(absl::Time now) {
+  // The evaluation counts once its checkpoint is there: should this process end before, it is made again.
+  cut_score_.reset();
+  TrainingRun after = *training_;
   if (cut_evaluates_) {
-    const Score score = evaluation_.has_value() ? evaluation_->Finish() : Score();
+    cut_score_ = evaluation_.has_value() ? evaluation_->Finish() : Score();
     evaluation_.reset();
-    training_->AddEvaluation(score, CheckpointName(cut_folder_));
+    after.AddEvaluation(*cut_score_, CheckpointName(cut_folder_));
   }
   Order order;
   order.kind = Order::Kind::kPublish;
   order.folder = cut_folder_;
   order.manifest = cut_manifest_;
-  order.manifest.MergeFrom(MakeManifest(now));
+  order.manifest.MergeFrom(MakeManifest(after, now));
   order.keep = std::max(1u, plan_->job().checkpoint().keep());
   cut_manifest_ = order.manifest;
   GiveOrder(Stage::kPublish, std::move(order));
 }
 
-Checkpoint CoordinatorState::MakeManifest(absl::Time now) const {
+Checkpoint CoordinatorState::MakeManifest(const TrainingRun& run, absl::Time now) const {
   Checkpoint manifest;
   manifest.set_job(start_.job.name());
   manifest.set_incarnation(incarnation_);
-  manifest.set_step(training_->step());
+  manifest.set_step(run.step());
   *manifest.mutable_plan() = *plan_;
-  *manifest.mutable_state() = training_->Snapshot();
+  *manifest.mutable_state() = run.Snapshot();
   manifest.set_time(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", now, absl::UTCTimeZone()));
   return manifest;
 }
@@ -59,6 +62,12 @@ void CoordinatorState::LeaveBoundary(const OrderResult& published, absl::Time no
   cut_manifest_.Clear();
   checkpoint_ = saved_->folder;
   content_digest_ = saved_->manifest.content_digest();
+  if (cut_score_.has_value()) training_->AddEvaluation(*cut_score_, CheckpointName(cut_folder_));
+  whole_due_ = true;
+  Resume(now);
+}
+
+void CoordinatorState::Resume(absl::Time now) {
   training_->SetSaved(now);
   if (training_->Over()) return OrderReadFinal();
   if (interrupt_.has_value()) return EndInterrupted(now);

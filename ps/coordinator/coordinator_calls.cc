@@ -14,6 +14,11 @@ Coordinator::Impl::Impl(CoordinatorOptions options, Clock* clock)
       servers_(options_.job.name(), options_.servers, options_.addresses, clock) {}
 
 void Coordinator::Impl::Notify() {
+  if (journal_ != nullptr) {
+    const std::optional<CoordinatorRecord> record = state_->TakeRecord(journal_->IsLong(), clock_->Now());
+    const absl::Status written = record.has_value() ? journal_->Append(*record) : absl::OkStatus();
+    if (!written.ok()) state_->FailRecord(written, clock_->Now());
+  }
   if (state_->news() != notified_news_) workers_changed_.SignalAll();
   notified_news_ = state_->news();
   if (state_->has_order()) owner_changed_.Signal();
@@ -41,12 +46,17 @@ absl::Status Coordinator::Impl::Heartbeat(const HeartbeatRequest& request, Heart
 absl::Status Coordinator::Impl::Done(const DoneRequest& request, Instruction* reply) {
   MutexLock lock(&mutex_);
   state_->Tick(clock_->Now());
-  state_->Report(request, clock_->Now());
-  Notify();
   const absl::Time deadline = Clock::Real()->Now() + absl::Milliseconds(kPollMs);
-  while (!state_->Answer(request, reply)) {
+  while (true) {
+    // A repeated report changes nothing; one that came too early counts once the state is ready for it.
+    state_->Report(request, clock_->Now());
+    state_->Poll(request, clock_->Now());
+    Notify();
+    if (state_->Answer(request, reply)) break;
     const absl::Duration left = deadline - Clock::Real()->Now();
     if (left <= absl::ZeroDuration() || closing_) {
+      // What was reported must be reported again.
+      if (state_->returning()) return absl::UnavailableError("the coordinator was restarted and looks for the servers");
       reply->mutable_again();
       return absl::OkStatus();
     }

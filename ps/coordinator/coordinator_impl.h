@@ -12,6 +12,7 @@
 #include "ps/checkpoint/checkpoint_store.h"
 #include "ps/coordinator/coordinator.h"
 #include "ps/coordinator/coordinator_state.h"
+#include "ps/coordinator/journal.h"
 #include "ps/coordinator/server_group.h"
 
 namespace tessera {
@@ -31,13 +32,14 @@ class Coordinator::Impl {
   bool WaitUntilOver(absl::Duration timeout);
 
  private:
-  // Wakes those whom the events since the last call concern. Comes after every event.
+  // Makes durable what the events since the last call decided, then wakes those whom it concerns. Comes after every event, before anything
+  // of it is told.
   void Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The owner thread (owner.cc); none of these is called with the lock held.
   void Run();
   absl::StatusOr<OrderResult> CarryOut(const Order& order);
-  bool IsCancelled();
+  bool IsCancelled(uint64_t order);
 
   const CoordinatorOptions options_;
   Clock* const clock_;
@@ -52,6 +54,7 @@ class Coordinator::Impl {
   CondVar over_changed_;     // WaitUntilOver waits here
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<CoordinatorState> state_ ABSL_GUARDED_BY(mutex_);  // made by Init
+  std::unique_ptr<Journal> journal_ ABSL_GUARDED_BY(mutex_);  // null: durability is left to the checkpoints
   uint64_t notified_news_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time over_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // by the real clock
 

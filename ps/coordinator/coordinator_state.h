@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "proto/coordinator_record.pb.h"
 #include "ps/checkpoint/checkpoint_store.h"
 #include "ps/coordinator/evaluation.h"
 #include "ps/coordinator/members.h"
@@ -26,6 +27,8 @@ struct CoordinatorStart {
   std::string checkpoint_directory;    // absolute
   std::optional<CheckpointStore::Entry> saved;  // the newest checkpoint
   uint64_t incarnation = 0;            // the last one given out
+  bool journaled = false;              // records are kept
+  CoordinatorRecord record;            // what the last process kept, or empty
 };
 
 // As reports name them, in the order a job passes through them; the last three are ends.
@@ -44,19 +47,28 @@ class CoordinatorState {
   void Report(const DoneRequest& request, absl::Time now);
   // Time passes: ends leases, and the job where somebody is lost or makes no progress. Comes several times a second.
   void Tick(absl::Time now);
+  // A worker waits for its next instruction: gives it work, if there is some.
+  void Poll(const DoneRequest& request, absl::Time now);
   void Interrupt(const std::string& reason, absl::Time now);
-  // The order that was taken is done.
-  void Finish(const absl::StatusOr<OrderResult>& result, absl::Time now);
+  // The order of this number, which was taken, is done. Nothing where it is not wanted any more.
+  void Finish(uint64_t order, const absl::StatusOr<OrderResult>& result, absl::Time now);
 
   // --- What comes out.
+  // What the events since the last call changed that must outlive this process; it has to be durable before anyone hears of anything: TakeOrder,
+  // Answer and the reply of Join come after it (record.cc). `whole`: in a record that needs none before it.
+  std::optional<CoordinatorRecord> TakeRecord(bool whole, absl::Time now);
+  // The record could not be written: ends the job.
+  void FailRecord(const absl::Status& status, absl::Time now);
   // Fills the reply if there is something to do now (answers.cc).
-  bool Answer(const DoneRequest& request, Instruction* reply);
+  bool Answer(const DoneRequest& request, Instruction* reply) const;
   // The order to carry out next, once each.
   std::optional<Order> TakeOrder();
   bool has_order() const { return order_.has_value(); }
-  // The order under way is of no use any more: whoever waits for servers may stop.
-  bool cancels_orders() const { return over() || Interruptible(); }
+  // False: whoever carries it out may stop.
+  bool IsWanted(uint64_t order) const { return ordered_ && order == orders_ && !over() && !Interruptible(); }
   bool over() const { return stop_.has_value(); }
+  // Back again, and not yet sure of the servers: reports of work are not taken in.
+  bool returning() const { return stage_ == Stage::kReturn; }
   bool AllToldToStop() const { return members_.AllToldToStop(); }
   // Grows whenever somebody whose answer was "nothing yet" may be answered.
   uint64_t news() const { return news_; }
@@ -66,7 +78,7 @@ class CoordinatorState {
  private:
   // What is waited for. Stages named after an order end with its result.
   enum class Stage {
-    kFirstWorker, kPlan, kOpen, kWorkers, kTrain,
+    kFirstWorker, kPlan, kOpen, kReturn, kWorkers, kTrain,
     kCommit, kSave, kScore, kPublish,                  // a boundary
     kReadFinal, kOpenFinal, kScoreFinal, kMarkFinal,   // the end
   };
@@ -81,7 +93,15 @@ class CoordinatorState {
   absl::Status CompareWithSaved(absl::Time now);
   void OrderOpen(Stage stage, const std::string& restore_from, std::optional<uint64_t> step);
   void StartTraining(absl::Time now);
+  // A server came back older than what it acknowledged: all go back to the last checkpoint together, or the job ends with `lost`.
+  void GoBack(const absl::Status& lost, absl::Time now);
+  size_t WorkersWanted() const;
   std::string LateMessage() const;
+
+  // --- record.cc: what a restart goes on from.
+  bool CanGoOn() const;
+  void GoOn(absl::Time now);
+  void FinishReturn(absl::Time now);
 
   // --- boundary.cc: evaluations, checkpoints, the end.
   void EnterBoundary(absl::Time now);
@@ -90,7 +110,8 @@ class CoordinatorState {
   bool StartEvaluation(Stage stage, bool holdout, const Decision& decision, absl::Time now);
   void OrderPublish(absl::Time now);
   void LeaveBoundary(const OrderResult& published, absl::Time now);
-  Checkpoint MakeManifest(absl::Time now) const;
+  Checkpoint MakeManifest(const TrainingRun& run, absl::Time now) const;
+  void Resume(absl::Time now);
   void OrderReadFinal();
   void ScoreFinal(absl::Time now);
   void OrderMarkFinal(const Score& score, absl::Time now);
@@ -110,15 +131,16 @@ class CoordinatorState {
   absl::Duration Patience() const;
 
   // --- answers.cc
-  bool AnswerTraining(const DoneRequest& request, Members::Info* info, Instruction* reply);
-  bool AnswerEvaluating(Members::Info* info, Instruction* reply);
-  void AttachPlan(Members::Info* info, Instruction* reply) const;
+  bool AnswerTraining(const DoneRequest& request, const Members::Info& info, Instruction* reply) const;
+  bool AnswerEvaluating(const Members::Info& info, Instruction* reply) const;
+  void AttachPlan(const Members::Info& info, Instruction* reply) const;
 
   const CoordinatorStart start_;
   Stage stage_ = Stage::kFirstWorker;
   absl::Time deadline_;                // of the stage
   std::optional<Order> order_;         // given, not taken
   bool ordered_ = false;               // given, and no result yet
+  uint64_t orders_ = 0;                // given so far
   uint64_t news_ = 0;
 
   Phase phase_ = Phase::kWaiting;
@@ -135,14 +157,25 @@ class CoordinatorState {
   uint64_t evaluations_asked_ = 0;
   std::optional<EvaluationRound> evaluation_;
   Decision evaluation_decision_;
+  std::optional<uint64_t> went_back_at_;  // the step of the last loss of state
 
   // The boundary that is being passed.
   bool cut_evaluates_ = false;
   std::string cut_folder_;
+  std::optional<Score> cut_score_;
   Checkpoint cut_manifest_;
   // The end.
   CheckpointStore::Entry final_;
   std::optional<Score> final_score_;
+
+  // Records.
+  bool journaled_ = false;             // the servers were opened, and a whole record written
+  bool whole_due_ = false;
+  bool over_recorded_ = false;
+  uint64_t recorded_changes_ = 0;      // of training_
+  uint64_t recorded_asked_ = 0;
+  int recorded_evaluations_ = 0;
+  bool passed_ = false;                // after a restart: the boundary's checkpoint is made
 
   tessera::Report saved_report_;       // of a job that was finished before
   std::string checkpoint_;             // newest folder, or that of the final state

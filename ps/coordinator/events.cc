@@ -1,6 +1,7 @@
 // What happens to the coordinator: calls of workers, time, an interrupt, the end of an order.
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
 #include "ps/coordinator/coordinator_state.h"
@@ -13,6 +14,11 @@ constexpr absl::Duration kLease = absl::Milliseconds(kLeaseMs);
 // A task of async mode is bounded in size (kTaskBytesMax), but not in time: this only keeps a job from waiting for ever.
 constexpr absl::Duration kTaskMax = absl::Hours(24);
 
+// As servers say it (parameter_server.proto).
+bool IsStateLost(const Failure& failure) {
+  return failure.code() == static_cast<int>(absl::StatusCode::kDataLoss) && absl::StrContains(failure.message(), "state lost");
+}
+
 }  // namespace
 
 CoordinatorState::CoordinatorState(CoordinatorStart start, absl::Time now)
@@ -23,6 +29,7 @@ CoordinatorState::CoordinatorState(CoordinatorStart start, absl::Time now)
       saved_(start_.saved),
       phase_begin_(now) {
   Enter(Stage::kFirstWorker, now + Patience());
+  if (CanGoOn()) GoOn(now);
 }
 
 void CoordinatorState::Join(const JoinRequest& request, absl::Time now, JoinReply* reply) {
@@ -79,9 +86,16 @@ absl::Status CoordinatorState::Add(const DoneRequest& request, Member member, ab
     case DoneRequest::kFailure: {
       const Failure& failure = request.failure();
       const std::string who = members_.joined() > 1 ? absl::StrCat(" [", members_.Describe(member), "]") : "";
+      if (IsStateLost(failure) && failure.incarnation() > 0) {
+        // In another phase it is known, or about to be found out.
+        const bool news = failure.incarnation() == incarnation_ && (phase_ == Phase::kTraining || phase_ == Phase::kEvaluating);
+        if (news) GoBack(absl::DataLossError(absl::StrCat(failure.message(), who)), now);
+        return absl::OkStatus();
+      }
       const auto code = failure.code() == 0 ? absl::StatusCode::kUnknown : static_cast<absl::StatusCode>(failure.code());
       return absl::Status(code, absl::StrCat(failure.message(), who));
     }
+    case DoneRequest::kLeaving:
     case DoneRequest::kNothing:
     case DoneRequest::DONE_NOT_SET:
       return absl::OkStatus();
@@ -135,10 +149,13 @@ void CoordinatorState::Interrupt(const std::string& reason, absl::Time now) {
   Advance(now);
 }
 
-void CoordinatorState::Finish(const absl::StatusOr<OrderResult>& result, absl::Time now) {
+void CoordinatorState::Finish(uint64_t order, const absl::StatusOr<OrderResult>& result, absl::Time now) {
+  if (order != orders_ || !ordered_) return;
   ordered_ = false;
   if (over()) return;
   if (!result.ok()) {
+    const bool trained = stage_ == Stage::kReturn || stage_ == Stage::kCommit || stage_ == Stage::kSave;
+    if (trained && absl::IsDataLoss(result.status())) return GoBack(result.status(), now);
     if (interrupt_.has_value() && absl::IsCancelled(result.status())) return EndInterrupted(now);
     return EndJob(Phase::kFailed, result.status().code(), std::string(result.status().message()), now);
   }

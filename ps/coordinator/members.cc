@@ -1,5 +1,7 @@
 #include "ps/coordinator/members.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace tessera {
@@ -24,6 +26,7 @@ Members::Info* Members::Join(uint64_t nonce, const std::string& name, absl::Time
     info->member.generation = ++generations_;
     info->fenced = false;
     info->plan_incarnation = 0;
+    info->changed = true;
   }
   info->name = name;
   Renew(info, now);
@@ -35,6 +38,10 @@ Members::Info* Members::Find(uint32_t worker, uint64_t generation) {
   return it == members_.end() || it->second.member.generation != generation ? nullptr : &it->second;
 }
 
+const Members::Info* Members::Find(uint32_t worker, uint64_t generation) const {
+  return const_cast<Members*>(this)->Find(worker, generation);
+}
+
 std::vector<const Members::Info*> Members::Tick(absl::Time now) {
   const absl::Duration gap = now - last_tick_;
   late_ = gap > kTickGapMax ? gap : absl::ZeroDuration();
@@ -44,10 +51,39 @@ std::vector<const Members::Info*> Members::Tick(absl::Time now) {
     if (info.fenced) continue;
     info.lease_end += late_;
     if (now <= info.lease_end) continue;
-    info.fenced = true;
+    info.fenced = info.changed = true;
     ended.push_back(&info);
   }
   return ended;
+}
+
+std::vector<MemberRecord> Members::TakeChanges(bool all) {
+  std::vector<MemberRecord> changes;
+  for (auto& [worker, info] : members_) {
+    if (!info.changed && !all) continue;
+    info.changed = false;
+    MemberRecord& record = changes.emplace_back();
+    record.set_worker(worker);
+    record.set_generation(info.member.generation);
+    record.set_nonce(info.nonce);
+    record.set_name(info.name);
+    record.set_fenced(info.fenced);
+  }
+  return changes;
+}
+
+void Members::Restore(const CoordinatorRecord& record, absl::Time now) {
+  members_.clear();
+  for (const MemberRecord& member : record.members()) {
+    Info& info = members_[member.worker()];
+    info.member = {member.worker(), member.generation()};
+    info.nonce = member.nonce();
+    info.name = member.name();
+    info.fenced = member.fenced();
+    info.changed = false;
+    Renew(&info, now);
+    generations_ = std::max(generations_, member.generation());
+  }
 }
 
 std::vector<Member> Members::Live() const {

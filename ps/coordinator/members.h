@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "proto/coordinator_record.pb.h"
 
 namespace tessera {
 
@@ -28,6 +29,7 @@ class Members {
     bool fenced = false;              // its lease ended; it may never speak again
     uint64_t plan_incarnation = 0;    // the incarnation it has shown to know the plan of
     bool told_stop = false;
+    bool changed = true;              // since TakeChanges
   };
 
   explicit Members(absl::Duration lease) : lease_(lease) {}
@@ -36,12 +38,18 @@ class Members {
   Info* Join(uint64_t nonce, const std::string& name, absl::Time now);
   // nullptr if nobody of that generation joined. The pointer stays valid.
   Info* Find(uint32_t worker, uint64_t generation);
+  const Info* Find(uint32_t worker, uint64_t generation) const;
   void Renew(Info* member, absl::Time now) { member->lease_end = now + lease_; }
   // Fences those whose lease has ended, and returns them. A tick that is late (this process stood still, so it may not have heard
   // heartbeats) extends every lease by its lateness.
   std::vector<const Info*> Tick(absl::Time now);
   // By how much the last tick was late.
   absl::Duration late() const { return late_; }
+
+  // What of the members must outlive this process, of those that changed since the last call, or of all.
+  std::vector<MemberRecord> TakeChanges(bool all);
+  // As they were, those not fenced with a full lease.
+  void Restore(const CoordinatorRecord& record, absl::Time now);
 
   // Not fenced, in worker order.
   std::vector<Member> Live() const;

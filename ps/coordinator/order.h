@@ -16,6 +16,7 @@ namespace tessera {
 struct Order {
   enum class Kind {
     kOpen,     // makes `incarnation` durable, then opens all servers under it, from `folder` or fresh
+    kReturn,   // after a restart: checks that all servers are where they may be after `decision`, and commits it where it has a flag
     kCommit,   // commits `decision` on all servers
     kSave,     // saves all servers into a new unfinished folder
     kPublish,  // writes the manifest into the unfinished `folder`, makes it current, removes old ones
@@ -23,13 +24,14 @@ struct Order {
     kMark,     // replaces the manifest of `folder` and makes it current
   };
   Kind kind = Kind::kOpen;
+  uint64_t number = 0;                  // from 1
   absl::Duration patience;              // for a server that is away
   uint64_t incarnation = 0;
   std::string folder;
   std::optional<uint64_t> server_step;  // open, save: where the servers must be, if that is known
   std::shared_ptr<const Plan> plan;     // open
   std::string sightings;                // open: of all partitions, or empty
-  Decision decision;                    // commit
+  Decision decision;                    // commit; return: absent in async, and before the first step
   uint64_t step = 0;                    // save: of the checkpoint
   Checkpoint manifest;                  // publish, mark
   uint32_t keep = 1;                    // publish: so many checkpoints stay

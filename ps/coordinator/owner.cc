@@ -33,8 +33,16 @@ absl::Status Coordinator::Impl::Init() {
   }
   TESSERA_ASSIGN_OR_RETURN(start.incarnation, ReadIncarnation(options_.state_directory));
   for (const CheckpointStore::Entry& entry : store_.List()) start.incarnation = std::max(start.incarnation, entry.manifest.incarnation());
+  const Durability durability = options_.job.storage().durability();
+  start.journaled = durability != Durability::checkpoint;
+  std::unique_ptr<Journal> journal;
+  if (start.journaled) {
+    const std::string folder = absl::StrCat(options_.state_directory, "/coordinator");
+    TESSERA_ASSIGN_OR_RETURN(journal, Journal::Open(folder, durability == Durability::power, &start.record));
+  }
   {
     MutexLock lock(&mutex_);
+    journal_ = std::move(journal);
     state_ = std::make_unique<CoordinatorState>(std::move(start), clock_->Now());
   }
   owner_ = std::thread([this] { Run(); });
@@ -68,24 +76,27 @@ void Coordinator::Impl::Run() {
     const absl::StatusOr<OrderResult> result = CarryOut(*order);
     MutexLock lock(&mutex_);
     if (closing_) return;
-    state_->Finish(result, clock_->Now());
+    state_->Finish(order->number, result, clock_->Now());
     Notify();
   }
 }
 
-bool Coordinator::Impl::IsCancelled() {
+bool Coordinator::Impl::IsCancelled(uint64_t order) {
   MutexLock lock(&mutex_);
-  return closing_ || state_->cancels_orders();
+  return closing_ || !state_->IsWanted(order);
 }
 
 absl::StatusOr<OrderResult> Coordinator::Impl::CarryOut(const Order& order) {
-  const auto cancelled = [this] { return IsCancelled(); };
+  const auto cancelled = [this, &order] { return IsCancelled(order.number); };
   OrderResult result;
   switch (order.kind) {
     case Order::Kind::kOpen:
       TESSERA_RETURN_IF_ERROR(WriteIncarnation(options_.state_directory, order.incarnation));
       TESSERA_RETURN_IF_ERROR(servers_.Open(*order.plan, order.incarnation, order.folder, order.sightings, order.server_step,
                                             order.patience, cancelled));
+      return result;
+    case Order::Kind::kReturn:
+      TESSERA_RETURN_IF_ERROR(servers_.Return(order.incarnation, order.decision, order.patience, cancelled));
       return result;
     case Order::Kind::kCommit:
       TESSERA_RETURN_IF_ERROR(servers_.Commit(order.decision, order.patience, cancelled));

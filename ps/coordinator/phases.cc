@@ -36,6 +36,7 @@ void CoordinatorState::Enter(Stage stage, absl::Time deadline) {
 void CoordinatorState::GiveOrder(Stage stage, Order order) {
   Enter(stage);
   order.patience = Patience();
+  order.number = ++orders_;
   order_ = std::move(order);
   ordered_ = true;
 }
@@ -63,7 +64,7 @@ bool CoordinatorState::Step(absl::Time now) {
       }
       return true;
     case Stage::kWorkers:
-      if (members_.Live().size() < std::max<uint32_t>(1, plan_->job().training().workers())) return false;
+      if (members_.Live().size() < WorkersWanted()) return false;
       StartTraining(now);
       return true;
     case Stage::kTrain:
@@ -87,8 +88,11 @@ void CoordinatorState::FinishOrder(const OrderResult& result, absl::Time now) {
   switch (stage_) {
     case Stage::kOpen:
       incarnation_ = next_incarnation_++;
+      journaled_ = whole_due_ = start_.journaled;
       SetPhase(Phase::kWaiting, now);
       return Enter(Stage::kWorkers, now + Patience());
+    case Stage::kReturn:
+      return FinishReturn(now);
     case Stage::kCommit:
       return OrderSave();
     case Stage::kSave:
@@ -104,6 +108,7 @@ void CoordinatorState::FinishOrder(const OrderResult& result, absl::Time now) {
       return ScoreFinal(now);
     case Stage::kOpenFinal:
       incarnation_ = next_incarnation_++;
+      journaled_ = false;  // a restart begins again at the checkpoint
       return ScoreFinal(now);
     case Stage::kMarkFinal:
       return EndJob(Phase::kFinished, absl::StatusCode::kOk, "job finished", now);
@@ -166,6 +171,39 @@ void CoordinatorState::StartTraining(absl::Time now) {
   OrderReadFinal();
 }
 
+// Who was there before may not come back.
+size_t CoordinatorState::WorkersWanted() const {
+  return went_back_at_.has_value() ? 1 : std::max<uint32_t>(1, plan_->job().training().workers());
+}
+
+void CoordinatorState::GoBack(const absl::Status& lost, absl::Time now) {
+  // Again without a step between: going back does not help.
+  if (went_back_at_.has_value() && training_->step() <= *went_back_at_) {
+    return EndJob(Phase::kFailed, lost.code(), std::string(lost.message()), now);
+  }
+  went_back_at_ = training_->step();
+  journaled_ = false;  // what was decided since is void
+  ordered_ = false;
+  order_.reset();
+  evaluation_.reset();
+  SetPhase(Phase::kOpening, now);
+  if (!saved_.has_value()) {
+    // Nothing to go back to: the job begins again, with a look at the data.
+    plan_.reset();
+    training_.reset();
+    const std::vector<Member> live = members_.Live();
+    surveyor_ = live.empty() ? std::nullopt : std::optional<Member>(live.front());
+    return Enter(Stage::kFirstWorker, now + Patience());
+  }
+  RunRecord counts;
+  training_->Save(&counts);
+  training_ = *TrainingRun::Create(plan_);
+  training_->Restore(saved_->manifest.state());
+  training_->Count(counts.rows(), counts.steps());
+  const TrainingState& state = saved_->manifest.state();
+  OrderOpen(Stage::kOpen, saved_->folder, state.has_decision() ? std::optional<uint64_t>(state.decision().step()) : std::nullopt);
+}
+
 std::string CoordinatorState::LateMessage() const {
   const std::string patience = absl::FormatDuration(Patience());
   switch (stage_) {
@@ -175,7 +213,7 @@ std::string CoordinatorState::LateMessage() const {
       return absl::StrCat("survey of the data: no answer from ", members_.Describe(*surveyor_), " within ", absl::FormatDuration(kReadAllMax));
     case Stage::kWorkers: {
       const std::vector<Member> live = members_.Live();
-      return absl::StrCat(live.size(), " of ", plan_->job().training().workers(), " workers (training.workers) joined within ", patience,
+      return absl::StrCat(live.size(), " of ", WorkersWanted(), " workers (training.workers) joined within ", patience,
                           " (training.patience): ", DescribeAll(live), "; start the others with ", WorkerCommand(),
                           ", or lower training.workers");
     }

@@ -100,6 +100,24 @@ absl::Status ServerGroup::Open(const Plan& plan, uint64_t incarnation, const std
   });
 }
 
+absl::Status ServerGroup::Return(uint64_t incarnation, const Decision& decision, absl::Duration patience,
+                                 const std::function<bool()>& cancelled) {
+  incarnation_ = incarnation;
+  const bool sync = decision.assignment_size() > 0;
+  TESSERA_RETURN_IF_ERROR(OnAll("return", [&](uint32_t shard) {
+    DescribeServerRequest request;
+    *request.mutable_peer() = PeerOf(shard);
+    DescribeServerReply reply;
+    TESSERA_RETURN_IF_ERROR(Call(shard, patience, cancelled, [&] { return servers_[shard]->DescribeServer(request, &reply); }));
+    if (reply.incarnation() != incarnation) {
+      return absl::DataLossError(absl::StrCat("state lost: it is open in incarnation ", reply.incarnation(), ", not in ", incarnation));
+    }
+    if (!sync || reply.step() == decision.step() || reply.step() + 1 == decision.step()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("state lost: it is at step ", reply.step(), ", the last decision is of step ", decision.step()));
+  }));
+  return decision.cut() || decision.evaluate() || decision.stop() ? Commit(decision, patience, cancelled) : absl::OkStatus();
+}
+
 absl::Status ServerGroup::Commit(const Decision& decision, absl::Duration patience, const std::function<bool()>& cancelled) {
   return OnAll(absl::StrCat("commit of step ", decision.step()), [&](uint32_t shard) {
     CommitRequest request;

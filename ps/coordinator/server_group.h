@@ -31,6 +31,9 @@ class ServerGroup {
   // each gets its partitions' part; INVALID_ARGUMENT if its size is not what the plan's admission makes.
   absl::Status Open(const Plan& plan, uint64_t incarnation, const std::string& restore_from, const std::string& sightings,
                     std::optional<uint64_t> step, absl::Duration patience, const std::function<bool()>& cancelled);
+  // After a restart of this process: finds all servers open in `incarnation` and, where there is a decision d(t), at step t or t - 1; one with
+  // a flag is committed again. Asks again like Open. DATA_LOSS, "state lost", if one is elsewhere.
+  absl::Status Return(uint64_t incarnation, const Decision& decision, absl::Duration patience, const std::function<bool()>& cancelled);
   // Commits a flagged decision everywhere, asking again like Open. REQUIRES: open.
   absl::Status Commit(const Decision& decision, absl::Duration patience, const std::function<bool()>& cancelled);
   // Saves all into shard folders below `folder`, asking again like Open, and fills rows, files, shards and digest of the manifest.

@@ -70,9 +70,28 @@ std::vector<Member> TaskQueue::Awaited() const {
   return awaited;
 }
 
-std::vector<BlockRun> TaskQueue::OpenRuns() const {
-  assert(Idle());
-  return {open_.begin(), open_.end()};
+std::vector<BlockRun> TaskQueue::OpenRuns() const { return {open_.begin(), open_.end()}; }
+
+void TaskQueue::Save(RunRecord* record) const {
+  record->set_epoch_blocks(epoch_blocks_);
+  for (const auto& [number, entry] : outstanding_) {
+    TaskRecord* task = record->add_tasks();
+    task->set_task(number);
+    task->set_first_block(entry.run.first);
+    task->set_last_block(entry.run.last);
+    task->set_worker(entry.member.worker);
+    task->set_generation(entry.member.generation);
+    task->set_optimizer_step(entry.optimizer_step);
+    task->set_stride(entry.stride);
+  }
+}
+
+void TaskQueue::Restore(const RunRecord& record) {
+  epoch_blocks_ = record.epoch_blocks();
+  for (const TaskRecord& task : record.tasks()) {
+    outstanding_[task.task()] = {task.task(), {task.first_block(), task.last_block()}, {task.worker(), task.generation()},
+                                 task.optimizer_step(), task.stride()};
+  }
 }
 
 }  // namespace tessera

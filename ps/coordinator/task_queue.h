@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "proto/coordinator_record.pb.h"
 #include "proto/plan.pb.h"
 #include "ps/coordinator/members.h"
 
@@ -50,8 +51,11 @@ class TaskQueue {
   bool Idle() const { return outstanding_.empty(); }
   uint64_t tasks() const { return tasks_; }  // handed out so far
   std::vector<Member> Awaited() const;
-  // Blocks not trained yet. REQUIRES: Idle().
+  // Blocks not handed out yet.
   std::vector<BlockRun> OpenRuns() const;
+  // The tasks under way, and back again after StartEpoch with the open blocks.
+  void Save(RunRecord* record) const;
+  void Restore(const RunRecord& record);
 
  private:
   uint64_t blocks_max_;

@@ -24,6 +24,20 @@ double EstimateEpochRows(const Plan& plan) {
   return static_cast<double>(plan.rows()) * (1 - plan.job().data().evaluate().holdout());
 }
 
+std::vector<BlockRun> OpenBlocks(const TrainingState& state) {
+  std::vector<BlockRun> open;
+  for (int i = 0; i + 1 < state.open_blocks_size(); i += 2) open.push_back({state.open_blocks(i), state.open_blocks(i + 1)});
+  return open;
+}
+void SetOpenBlocks(const TaskQueue& tasks, TrainingState* state) {
+  state->set_tasks(tasks.tasks());
+  state->clear_open_blocks();
+  for (const BlockRun& run : tasks.OpenRuns()) {
+    state->add_open_blocks(run.first);
+    state->add_open_blocks(run.last);
+  }
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)), sync_mode_(plan_->job().training().mode() != async) {
@@ -43,6 +57,7 @@ absl::StatusOr<TrainingRun> TrainingRun::Create(std::shared_ptr<const Plan> plan
 void TrainingRun::Restore(const TrainingState& saved) { state_ = saved; }
 
 void TrainingRun::Start(uint64_t incarnation, absl::Span<const Member> members, absl::Time now) {
+  ++changes_;
   incarnation_ = incarnation;
   last_save_ = last_evaluation_ = last_progress_ = now;
   if (sync_mode_) {
@@ -51,13 +66,56 @@ void TrainingRun::Start(uint64_t incarnation, absl::Span<const Member> members, 
     return;
   }
   tasks_ = TaskQueue(state_.tasks(), plan_->job().data().block_bytes().bytes());
-  std::vector<BlockRun> open;
-  for (int i = 0; i + 1 < state_.open_blocks_size(); i += 2) open.push_back({state_.open_blocks(i), state_.open_blocks(i + 1)});
+  std::vector<BlockRun> open = OpenBlocks(state_);
   if (open.empty()) open.push_back({0, BlockCount(*plan_)});
   tasks_.StartEpoch(std::move(open));
 }
 
-bool TrainingRun::HandOut(Member member, absl::Span<const Member> members, Instruction* next) {
+void TrainingRun::Save(RunRecord* record) const {
+  *record->mutable_state() = state_;
+  record->set_started(started());
+  record->set_evaluate(boundary_.evaluate);
+  record->set_save(boundary_.save);
+  record->set_last(boundary_.last);
+  record->set_rows(rows_);
+  record->set_steps(steps_);
+  if (!started()) return;
+  if (sync_mode_) {
+    *record->mutable_state()->mutable_decision() = sync_->last();
+    return;
+  }
+  SetOpenBlocks(tasks_, record->mutable_state());
+  tasks_.Save(record);
+  for (const auto& [worker, step] : next_optimizer_step_) (*record->mutable_next_optimizer_step())[worker] = step;
+}
+
+void TrainingRun::Recover(const RunRecord& saved, uint64_t incarnation, absl::Time now) {
+  state_ = saved.state();
+  rows_ = saved.rows();
+  steps_ = saved.steps();
+  if (!saved.started()) return;
+  incarnation_ = incarnation;
+  last_save_ = last_evaluation_ = last_progress_ = now;
+  boundary_ = {saved.evaluate(), saved.save(), saved.last()};
+  if (sync_mode_) {
+    sync_.emplace(rules_, state_.decision());
+    return;
+  }
+  tasks_ = TaskQueue(state_.tasks(), plan_->job().data().block_bytes().bytes());
+  tasks_.StartEpoch(OpenBlocks(state_));
+  tasks_.Restore(saved);
+  for (const auto& [worker, step] : saved.next_optimizer_step()) next_optimizer_step_[worker] = step;
+}
+
+void TrainingRun::Give(Member member, absl::Span<const Member> members) {
+  if (sync_mode_ || boundary_.any() || tasks_.Outstanding(member) != nullptr) return;
+  const auto place = std::find(members.begin(), members.end(), member) - members.begin();
+  const uint64_t from = state_.optimizer_step() + 1 + static_cast<uint64_t>(place);
+  const uint64_t step = std::max(from, next_optimizer_step_[member.worker]);
+  if (tasks_.HandOut(member, static_cast<uint32_t>(members.size()), step) != nullptr) ++changes_;
+}
+
+bool TrainingRun::Fill(Member member, Instruction* next) const {
   if (sync_mode_) {
     if (boundary_.any()) return false;
     const std::vector<const Assignment*> open = sync_->Open(member);
@@ -68,13 +126,7 @@ bool TrainingRun::HandOut(Member member, absl::Span<const Member> members, Instr
     return true;
   }
   const TaskQueue::Entry* entry = tasks_.Outstanding(member);
-  if (entry == nullptr) {
-    if (boundary_.any()) return false;
-    const auto place = std::find(members.begin(), members.end(), member) - members.begin();
-    const uint64_t from = state_.optimizer_step() + 1 + static_cast<uint64_t>(place);
-    entry = tasks_.HandOut(member, static_cast<uint32_t>(members.size()), std::max(from, next_optimizer_step_[member.worker]));
-    if (entry == nullptr) return false;
-  }
+  if (entry == nullptr) return false;
   Task* task = next->mutable_task();
   task->set_incarnation(incarnation_);
   task->set_task(entry->task);
@@ -106,6 +158,7 @@ absl::Status TrainingRun::Add(const ShareDone& done, Member member, absl::Span<c
   outcome.decision.set_evaluate(boundary_.evaluate);
   outcome.decision.set_stop(boundary_.last || interrupted_);
   sync_->Advance(std::move(outcome.decision));
+  ++changes_;
   return absl::OkStatus();
 }
 
@@ -116,6 +169,7 @@ absl::Status TrainingRun::Add(const TaskDone& done, absl::Time now) {
   }
   const std::optional<TaskQueue::Entry> entry = tasks_.Done(done.task());
   if (!entry.has_value()) return absl::OkStatus();
+  ++changes_;
   last_progress_ = now;
   const Progress before = Now();
   next_optimizer_step_[entry->member.worker] = entry->optimizer_step + done.pushes() * entry->stride;
@@ -131,6 +185,7 @@ absl::Status TrainingRun::Add(const TaskDone& done, absl::Time now) {
 
 void TrainingRun::Interrupt() {
   interrupted_ = true;
+  ++changes_;
   if (!sync_mode_) boundary_.save = true;
 }
 
@@ -138,6 +193,7 @@ void TrainingRun::Resume(absl::Time now) {
   // Not when it was found due: what takes longer than the cadence would be due again at once.
   if (boundary_.evaluate) last_evaluation_ = now;
   boundary_ = Boundary();
+  ++changes_;
   if (interrupted_) Interrupt();
   last_progress_ = now;
 }
@@ -208,12 +264,7 @@ TrainingState TrainingRun::Snapshot() const {
     *state.mutable_decision() = sync_->last();
     return state;
   }
-  state.set_tasks(tasks_.tasks());
-  state.clear_open_blocks();
-  for (const BlockRun& run : tasks_.OpenRuns()) {
-    state.add_open_blocks(run.first);
-    state.add_open_blocks(run.last);
-  }
+  SetOpenBlocks(tasks_, &state);
   return state;
 }
 

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/coordinator.pb.h"
+#include "proto/coordinator_record.pb.h"
 #include "ps/coordinator/cadence.h"
 #include "ps/coordinator/members.h"
 #include "ps/coordinator/sync_clock.h"
@@ -36,15 +37,26 @@ class TrainingRun {
 
   // From the beginning, or from a checkpoint's state. Nothing is handed out before Start.
   void Restore(const TrainingState& saved);
+  // Work of this run that was done before.
+  void Count(uint64_t rows, uint64_t steps) { rows_ += rows, steps_ += steps; }
   // REQUIRES: members is not empty.
   void Start(uint64_t incarnation, absl::Span<const Member> members, absl::Time now);
+
+  // Goes on exactly where Save was: with the same shares and tasks under way. What a step's shares reported before its decision is not kept:
+  // they are asked for again.
+  void Recover(const RunRecord& saved, uint64_t incarnation, absl::Time now);
+  void Save(RunRecord* record) const;
+  // Grows with everything that Save must not miss.
+  uint64_t changes() const { return changes_; }
+  bool started() const { return incarnation_ != 0; }
 
   bool sync() const { return sync_mode_; }
   // Held-out rows decide; else the evaluation files.
   bool holds_out() const { return plan_->job().data().evaluate().holdout() > 0; }
-  // Fills step or task of `next` (without plan) with this member's work; what it was given before and has not done is given again.
-  // False if it has to wait. REQUIRES: started.
-  bool HandOut(Member member, absl::Span<const Member> members, Instruction* next);
+  // Gives the member work where it has none and there is some for it. REQUIRES: started.
+  void Give(Member member, absl::Span<const Member> members);
+  // Fills step or task of `next` (without plan) with what this member was given and has not done. False if it has to wait.
+  bool Fill(Member member, Instruction* next) const;
   // The member has shares of the current step beside the one it reports here: it goes on by itself.
   bool HasMore(const ShareDone& done, Member member) const;
 
@@ -67,6 +79,7 @@ class TrainingRun {
   // Whose report is waited for, and since when the last one came.
   std::vector<Member> Awaited() const;
   absl::Time last_progress() const { return last_progress_; }
+  void Touch(absl::Time now) { last_progress_ = now; }
   void Postpone(absl::Duration late) { last_progress_ += late; }
 
   const Decision& decision() const { return sync_->last(); }  // REQUIRES: sync(), started
@@ -96,6 +109,7 @@ class TrainingRun {
 
   Boundary boundary_;
   bool interrupted_ = false;
+  uint64_t changes_ = 0;
   uint64_t incarnation_ = 0;
   uint64_t rows_ = 0;   // of this run
   uint64_t steps_ = 0;

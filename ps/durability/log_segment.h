@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-enum class LogKind : uint32_t { kPush = 1, kStage = 2, kCommit = 3, kFence = 4, kCut = 5, kEvict = 6 };
+enum class LogKind : uint32_t { kPush = 1, kStage = 2, kCommit = 3, kFence = 4, kCut = 5, kEvict = 6, kCoordinator = 7 };
 
 struct LogRecord {
   LogKind kind = LogKind::kPush;

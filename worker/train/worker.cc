@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/job/utf8.h"
 #include "common/retry.h"
@@ -24,16 +25,18 @@ class Worker {
 
   absl::Status Run() {
     TESSERA_RETURN_IF_ERROR(Join());
-    Heartbeat heartbeat(coordinator_, joined_.worker(), joined_.generation());
     DoneRequest report = Report();
     report.mutable_nothing();
     while (true) {
       Instruction instruction;
       TESSERA_RETURN_IF_ERROR(Ask(report, &instruction));
       if (instruction.has_stop()) return Stopped(instruction.stop());
-      if (instruction.has_fenced()) return absl::AbortedError(absl::StrCat("this worker was given up: ", instruction.fenced().message()));
+      absl::Status status = instruction.has_fenced() ? JoinAgain(instruction.fenced()) : absl::OkStatus();
       report = Report();
-      if (const absl::Status status = Follow(instruction, &report); !status.ok()) return Fail(status);
+      report.mutable_nothing();
+      if (instruction.has_fenced() && status.ok()) continue;
+      if (status.ok()) status = Follow(instruction, &report);
+      if (!status.ok()) TESSERA_RETURN_IF_ERROR(TakeFailure(status, &report));
     }
   }
 
@@ -45,6 +48,37 @@ class Worker {
     const Retry retry(clock_, options_.patience, options_.stopping);
     TESSERA_RETURN_IF_ERROR(retry.Run([&] { return coordinator_->Join(request, &joined_); }));
     Say(absl::StrCat("joined job ", joined_.job(), " as worker ", joined_.worker()));
+    heartbeat_.reset();
+    heartbeat_ = std::make_unique<Heartbeat>(coordinator_, joined_.worker(), joined_.generation());
+    return absl::OkStatus();
+  }
+
+  // This process was taken for dead, or the coordinator has forgotten it: it goes on as a new life of the worker. What it was given before is
+  // done by others.
+  absl::Status JoinAgain(const Fenced& fenced) {
+    Say(absl::StrCat("joining again: ", fenced.message()));
+    shares_.clear();
+    workplace_.reset();
+    return Join();
+  }
+
+  // An error of the work it was at. Where the work is out of date (a step that is over, an incarnation that is closed) or a server lost its state,
+  // the coordinator knows, or is told, what to do next; anything else ends this worker, and the job.
+  absl::Status TakeFailure(const absl::Status& status, DoneRequest* report) {
+    const bool over = absl::IsAborted(status) && absl::StrContains(status.message(), "step over");
+    const bool closed = absl::IsFailedPrecondition(status) && absl::StrContains(status.message(), "wrong peer");
+    const bool lost = absl::IsDataLoss(status) && absl::StrContains(status.message(), "state lost");
+    const std::pair<uint64_t, uint64_t> at = {incarnation_, decision_.step()};
+    if (!(over || closed || lost) || incarnation_ == 0 || failed_at_ == at) return Fail(status);
+    failed_at_ = at;  // the same work again would fail again
+    Say(absl::StrCat("asking the coordinator again: ", status.message()));
+    shares_.clear();
+    *report = Report();
+    if (lost) {
+      *report->mutable_failure() = FailureOf(status);
+    } else {
+      report->mutable_nothing();
+    }
     return absl::OkStatus();
   }
 
@@ -85,6 +119,7 @@ class Worker {
   absl::Status Begin(const StepTask& task) {
     TESSERA_RETURN_IF_ERROR(TakePlan(task));
     decision_ = task.decision();
+    incarnation_ = decision_.incarnation();
     shares_.assign(task.shares().begin(), task.shares().end());
     workplace_->step().KeepOnly(task.shares());
     return absl::OkStatus();
@@ -98,13 +133,15 @@ class Worker {
   }
   absl::Status Compute(const Task& task, DoneRequest* report) {
     TESSERA_RETURN_IF_ERROR(TakePlan(task));
-    ParameterClient* client = workplace_->ClientOf(task.incarnation());
+    incarnation_ = task.incarnation();
+    ParameterClient* client = workplace_->ClientOf(incarnation_);
     TESSERA_ASSIGN_OR_RETURN(*report->mutable_task(), workplace_->step().RunTask(task, client));
     return absl::OkStatus();
   }
   absl::Status Compute(const EvaluationTask& task, DoneRequest* report) {
     TESSERA_RETURN_IF_ERROR(TakePlan(task));
     shares_.clear();
+    incarnation_ = task.incarnation();
     TESSERA_ASSIGN_OR_RETURN(*report->mutable_evaluation(), workplace_->RunEvaluation(task));
     return absl::OkStatus();
   }
@@ -170,11 +207,18 @@ class Worker {
   absl::Status Fail(const absl::Status& status) {
     if (Stopping()) return status;
     DoneRequest report = Report();
-    report.mutable_failure()->set_code(static_cast<int>(status.code()));
-    report.mutable_failure()->set_message(ToUtf8(std::string(status.message())));
+    *report.mutable_failure() = FailureOf(status);
     Instruction instruction;
     (void)Ask(report, &instruction);
     return status;
+  }
+
+  Failure FailureOf(const absl::Status& status) const {
+    Failure failure;
+    failure.set_code(static_cast<int>(status.code()));
+    failure.set_message(ToUtf8(std::string(status.message())));
+    failure.set_incarnation(incarnation_);
+    return failure;
   }
 
   bool Stopping() const { return options_.stopping != nullptr && options_.stopping->load(std::memory_order_relaxed); }
@@ -186,13 +230,16 @@ class Worker {
   const WorkerOptions& options_;
   Clock* const clock_;
   JoinReply joined_;
+  std::unique_ptr<Heartbeat> heartbeat_;
   std::vector<ParameterServerApi*> servers_;
   std::unique_ptr<ThreadPool> own_pool_;
   ThreadPool* pool_ = nullptr;
   std::string plan_;  // of workplace_, as bytes
   std::unique_ptr<Workplace> workplace_;
+  uint64_t incarnation_ = 0;       // of the last work
   Decision decision_;              // sync: shares_ are of the step after it
   std::deque<Assignment> shares_;  // not computed yet
+  std::pair<uint64_t, uint64_t> failed_at_ = {0, 0};  // incarnation and decided step of work that was out of date
 };
 
 }  // namespace

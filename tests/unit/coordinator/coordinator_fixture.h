@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ps/checkpoint/checkpoint_store.h"
@@ -18,6 +20,52 @@
 #include "tests/unit/coordinator/scripted_worker.h"
 
 namespace tessera {
+
+// Whatever coordinator there is now: workers outlive it.
+class CurrentCoordinator : public CoordinatorApi {
+ public:
+  // Once no call is inside; those that come meanwhile wait.
+  void Replace(const std::function<Coordinator*()>& restart) {
+    MutexLock lock(&mutex_);
+    replacing_ = true;
+    while (inside_ > 0) changed_.WaitWithTimeout(&mutex_, absl::Milliseconds(100));
+    current_ = restart();
+    replacing_ = false;
+    changed_.SignalAll();
+  }
+  absl::Status Join(const JoinRequest& request, JoinReply* reply) override {
+    return Call([&] { return current_->Join(request, reply); });
+  }
+  absl::Status Heartbeat(const HeartbeatRequest& request, HeartbeatReply* reply) override {
+    return Call([&] { return current_->Heartbeat(request, reply); });
+  }
+  absl::Status Done(const DoneRequest& request, Instruction* reply) override {
+    return Call([&] { return current_->Done(request, reply); });
+  }
+  absl::Status DescribeJob(const DescribeJobRequest& request, Report* reply) override {
+    return Call([&] { return current_->DescribeJob(request, reply); });
+  }
+
+ private:
+  absl::Status Call(const std::function<absl::Status()>& call) {
+    {
+      MutexLock lock(&mutex_);
+      while (replacing_ || current_ == nullptr) changed_.WaitWithTimeout(&mutex_, absl::Milliseconds(100));
+      ++inside_;
+    }
+    const absl::Status status = call();
+    MutexLock lock(&mutex_);
+    --inside_;
+    changed_.SignalAll();
+    return status;
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool replacing_ = false;
+  int inside_ = 0;
+  Coordinator* current_ = nullptr;
+};
 
 class CoordinatorFixture : public ::testing::Test {
  protected:
@@ -63,16 +111,30 @@ class CoordinatorFixture : public ::testing::Test {
     workers_.clear();
     coordinator_.reset();
     servers_.clear();
+    for (int i = 0; i < servers; ++i) servers_.push_back(std::make_unique<FakeServer>());
+    MakeCoordinator();
+    current_.Replace([this] { return coordinator_.get(); });
+  }
+  void MakeCoordinator() {
     CoordinatorOptions options;
     options.job = script_.plan.job();
     options.state_directory = root_ + "/state";
     options.checkpoint_directory = checkpoints();
-    for (int i = 0; i < servers; ++i) {
-      servers_.push_back(std::make_unique<FakeServer>());
-      options.servers.push_back(servers_.back().get());
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      options.servers.push_back(servers_[i].get());
       options.addresses.push_back("ps:" + std::to_string(7000 + i));
     }
     coordinator_ = std::make_unique<Coordinator>(std::move(options), &clock_);
+  }
+  // The coordinator ends without a word and comes back; servers and workers stay. From a worker's thread, or the test's.
+  void RestartCoordinator() {
+    current_.Replace([this] {
+      coordinator_.reset();
+      MakeCoordinator();
+      const absl::Status status = coordinator_->Init();
+      EXPECT_TRUE(status.ok()) << status;
+      return coordinator_.get();
+    });
   }
   // Also starts the job's threads.
   void Init(int servers = 1) {
@@ -84,7 +146,7 @@ class CoordinatorFixture : public ::testing::Test {
   ScriptedWorker* AddWorker() {
     std::vector<ParameterServerApi*> servers;
     for (const auto& server : servers_) servers.push_back(server.get());
-    workers_.push_back(std::make_unique<ScriptedWorker>(coordinator_.get(), servers, workers_.size() + 1, &script_));
+    workers_.push_back(std::make_unique<ScriptedWorker>(&current_, servers, workers_.size() + 1, &script_));
     return workers_.back().get();
   }
 
@@ -137,6 +199,7 @@ class CoordinatorFixture : public ::testing::Test {
   Script script_;
   std::vector<std::unique_ptr<FakeServer>> servers_;
   std::unique_ptr<Coordinator> coordinator_;
+  CurrentCoordinator current_;
   std::vector<std::unique_ptr<ScriptedWorker>> workers_;
 };
 

@@ -74,7 +74,18 @@ class FakeServer : public ParameterServerApi {
     reply->set_content_digest(~uint64_t{0});
     return absl::OkStatus();
   }
-  absl::Status DescribeServer(const DescribeServerRequest&, DescribeServerReply*) override { return absl::OkStatus(); }
+  absl::Status DescribeServer(const DescribeServerRequest&, DescribeServerReply* reply) override {
+    MutexLock lock(&mutex_);
+    if (IsAwayNow()) return absl::Status(away_code_, "nobody listens");
+    reply->set_incarnation(incarnation_);
+    reply->set_step(step_);
+    return absl::OkStatus();
+  }
+  // As one that comes back older than it was.
+  void LoseSteps(uint64_t steps) {
+    MutexLock lock(&mutex_);
+    step_ -= steps;
+  }
 
   std::vector<OpenRequest> opens() const {
     MutexLock lock(&mutex_);

@@ -24,6 +24,7 @@ struct Script {
   uint64_t rows_per_block = 5;                // async
   std::vector<int> quality;                   // of evaluation 1, 2, ..., 0..10; the last one stays; the final one on files counts too
   std::function<void(uint64_t step)> on_step; // called before the shares of a step are reported
+  std::function<void(uint64_t evaluation)> on_evaluation;  // called before its part is reported
 };
 
 // Logits that rank `quality` of ten pairs rightly.
@@ -119,7 +120,17 @@ class ScriptedWorker {
     StageRequest stage;
     *stage.mutable_decision() = decision;
     StageReply ack;
-    for (ParameterServerApi* server : servers_) EXPECT_TRUE(server->Stage(stage, &ack).ok());
+    for (ParameterServerApi* server : servers_) {
+      const absl::Status staged = server->Stage(stage, &ack);
+      EXPECT_TRUE(staged.ok() || absl::IsDataLoss(staged)) << staged;
+      if (staged.ok()) continue;
+      DoneRequest report;
+      report.mutable_failure()->set_code(static_cast<int>(staged.code()));
+      report.mutable_failure()->set_message(std::string(staged.message()));
+      report.mutable_failure()->set_incarnation(decision.incarnation());
+      open_.clear();
+      return report;
+    }
     const uint64_t left = script_->share_rows[share.share()] - share.position().row();
     DoneRequest report;
     ShareDone* done = report.mutable_share();
@@ -151,6 +162,7 @@ class ScriptedWorker {
 
   DoneRequest Evaluate(const EvaluationTask& task) {
     evaluations.push_back(task);
+    if (script_->on_evaluation) script_->on_evaluation(task.evaluation());
     ScoreCounter counter;
     if (!script_->quality.empty()) {
       const int quality = script_->quality[std::min<size_t>(task.evaluation(), script_->quality.size()) - 1];

@@ -23,6 +23,12 @@ Plan SmallPlan(Mode mode) {
   return plan;
 }
 
+// As the coordinator answers a worker.
+bool HandOut(TrainingRun* run, Member member, const std::vector<Member>& members, Instruction* next) {
+  run->Give(member, members);
+  return run->Fill(member, next);
+}
+
 // Trains a single share of 40 rows in steps of 10; returns the steps that were boundaries.
 std::vector<uint64_t> Boundaries(const Plan& plan, absl::Duration step_time = absl::ZeroDuration(),
                                  absl::Duration boundary_time = absl::ZeroDuration()) {
@@ -34,7 +40,7 @@ std::vector<uint64_t> Boundaries(const Plan& plan, absl::Duration step_time = ab
   while (!run->Over()) {
     now += step_time;
     Instruction next;
-    EXPECT_TRUE(run->HandOut(kFirst, {kFirst}, &next));
+    EXPECT_TRUE(HandOut(&*run, kFirst, {kFirst}, &next));
     ShareDone done;
     done.set_step(next.step().decision().step() + 1);
     done.set_rows(10);
@@ -108,8 +114,8 @@ TEST(TrainingRunTest, AnAsyncBoundaryWaitsForTheTasksUnderWay) {
   const std::vector<Member> members = {kFirst, kSecond};
   run.Start(1, members, absl::UnixEpoch());
   Instruction first, second, third;
-  ASSERT_TRUE(run.HandOut(kFirst, members, &first));
-  ASSERT_TRUE(run.HandOut(kSecond, members, &second));
+  ASSERT_TRUE(HandOut(&run, kFirst, members, &first));
+  ASSERT_TRUE(HandOut(&run, kSecond, members, &second));
   EXPECT_EQ(first.task().optimizer_step(), 1);
   EXPECT_EQ(second.task().optimizer_step(), 2);
   EXPECT_EQ(second.task().optimizer_step_stride(), 2);
@@ -119,8 +125,8 @@ TEST(TrainingRunTest, AnAsyncBoundaryWaitsForTheTasksUnderWay) {
   done.set_pushes(3);
   ASSERT_TRUE(run.Add(done, absl::UnixEpoch()).ok());
   EXPECT_FALSE(run.AtBoundary());
-  EXPECT_FALSE(run.HandOut(kFirst, members, &third));
-  ASSERT_TRUE(run.HandOut(kSecond, members, &third));  // its answer was lost
+  EXPECT_FALSE(HandOut(&run, kFirst, members, &third));
+  ASSERT_TRUE(HandOut(&run, kSecond, members, &third));  // its answer was lost
   EXPECT_EQ(third.task().task(), second.task().task());
   done.set_task(second.task().task());
   ASSERT_TRUE(run.Add(done, absl::UnixEpoch()).ok());
@@ -129,7 +135,7 @@ TEST(TrainingRunTest, AnAsyncBoundaryWaitsForTheTasksUnderWay) {
   EXPECT_EQ(run.Snapshot().open_blocks(0), 2);
   EXPECT_EQ(run.Snapshot().open_blocks(1), 8);
   run.Resume(absl::UnixEpoch());
-  ASSERT_TRUE(run.HandOut(kFirst, members, &third));
+  ASSERT_TRUE(HandOut(&run, kFirst, members, &third));
   EXPECT_EQ(third.task().optimizer_step(), 7);
 }
 
