@@ -90,6 +90,8 @@ class ShardState {
   bool has_log() const { return !folder_.empty() && has_log_; }
 
   // shard_updates.cc
+  // Rows that may be dirty when an update of so many ids begins.
+  uint64_t DirtyRowsBeside(uint64_t ids) const { return std::max(memory_rows_max_ / 2, ids) - ids; }
   absl::Status WaitForRoom(uint64_t ids, uint64_t bytes, const std::string& sender);
   absl::StatusOr<uint64_t> Append(LogKind kind, const LogBody& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
   absl::Status WaitDurable(uint64_t lsn);
@@ -146,6 +148,7 @@ class ShardState {
   CondVar progress_;
   absl::Status failure_ ABSL_GUARDED_BY(progress_mutex_);
   std::string stalled_ ABSL_GUARDED_BY(progress_mutex_);
+  uint64_t wanted_ids_ ABSL_GUARDED_BY(progress_mutex_) = 0;  // of the largest update that has been waiting for room since the last upkeep
   std::vector<uint64_t> hint_ ABSL_GUARDED_BY(progress_mutex_);
 
   // Last: their threads use all above.

@@ -42,11 +42,12 @@ absl::Status ShardState::WaitForRoom(uint64_t ids, uint64_t bytes, const std::st
   for (;;) {
     TESSERA_RETURN_IF_ERROR(health());
     // A commit is never refused: an eighth of the log is left to commits, and half of memory to rows that staged parts will make dirty.
-    const bool memory_full = memory_rows_max_ > 0 && rows_->dirty_rows() + ids > std::max(memory_rows_max_ / 2, ids);
+    const bool memory_full = memory_rows_max_ > 0 && rows_->dirty_rows() > DirtyRowsBeside(ids);
     const bool log_full = log_ != nullptr && log_->bytes() + bytes > log_->bytes_max() / 8 * 7;
     if (!memory_full && !log_full) return absl::OkStatus();
-    upkeep_->Kick();
     MutexLock lock(&progress_mutex_);
+    wanted_ids_ = std::max(wanted_ids_, ids);
+    upkeep_->Kick();
     if (Clock::Real()->Now() >= deadline) {
       const std::string why = stalled_.empty() ? "write-back does not keep up" : stalled_;
       return absl::ResourceExhaustedError(absl::StrCat("full: ", sender, ": ", memory_full ? "memory is full of rows that are not on disk yet (storage.memory_per_server)"

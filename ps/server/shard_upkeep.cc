@@ -56,10 +56,16 @@ absl::Status ShardState::WriteBackSome() {
     TESSERA_RETURN_IF_ERROR(WriteBackUpTo(lsn));
     return Shorten();
   }
-  // From a quarter of memory down to an eighth; the oldest rows first, so that the log can be shortened too.
+  uint64_t wanted = 0;
+  {
+    MutexLock lock(&progress_mutex_);
+    std::swap(wanted, wanted_ids_);
+  }
+  // From a quarter of memory down to an eighth, or to what an update waits for; the oldest rows first, so that the log can be shortened too.
   const uint64_t dirty = rows_->dirty_rows();
-  if (memory_rows_max_ == 0 || dirty <= memory_rows_max_ / 4) return absl::OkStatus();
-  for (uint64_t left = dirty - memory_rows_max_ / 8; left > 0;) {
+  const uint64_t beside = DirtyRowsBeside(wanted);
+  if (memory_rows_max_ == 0 || dirty <= std::min(memory_rows_max_ / 4, beside)) return absl::OkStatus();
+  for (uint64_t left = dirty - std::min(memory_rows_max_ / 8, beside); left > 0;) {
     TESSERA_ASSIGN_OR_RETURN(const uint64_t written,
                              rows_->WriteBack(kAllRecords, std::min(left, kRowsPerRound), [&](uint64_t lsn) { return BeforeWrite(lsn); }));
     Progress();
