@@ -25,8 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of Put. Large enough that a batch's fixed cost vanishes, small enough to stay in the processor's cache.
-constexpr size_t kBatchBytes = 1u << 20;
 // Keys that MultiGet looks up at a time: the blocks that hold their values are held in memory together, about 1 MB.
 constexpr size_t kKeysAtATime = 256;
 // Within this a flush is done, or it is an error.
@@ -82,7 +80,6 @@ class StateDb::Impl {
   std::shared_ptr<StopListener> listener = std::make_shared<StopListener>();
   std::unique_ptr<rocksdb::DB> db;
   std::unique_ptr<Resumption> resumption;  // goes before the database; null where nothing is written
-  Batch pending;                           // of Put
   std::atomic<bool> verified{false};       // what was there when it was opened
 
   Mutex mutex;
@@ -149,17 +146,6 @@ absl::Status StateDb::Write(Batch* batch) {
   return impl_->Written(impl_->resumption->Try([&] { return impl_->db->Write(options, &batch->impl_->batch); }));
 }
 
-absl::Status StateDb::Put(absl::string_view key, absl::string_view value) {
-  impl_->pending.Put(key, value);
-  return impl_->pending.bytes() < kBatchBytes ? absl::OkStatus() : WritePending();
-}
-
-absl::Status StateDb::WritePending() {
-  TESSERA_RETURN_IF_ERROR(Write(&impl_->pending));
-  impl_->pending.Clear();
-  return absl::OkStatus();
-}
-
 absl::Status StateDb::Flush() {
   rocksdb::FlushOptions options;
   options.allow_write_stall = true;  // else it would wait for a compaction first
@@ -175,7 +161,6 @@ absl::Status StateDb::Flush() {
 }
 
 absl::StatusOr<std::vector<SavedFile>> StateDb::Checkpoint(const std::string& directory) {
-  TESSERA_RETURN_IF_ERROR(WritePending());
   TESSERA_RETURN_IF_ERROR(Flush());
   const MutexLock lock(&impl_->mutex);
   // Else a damaged file would be linked and summed as it is, and the sound checkpoints before this one removed in time.

@@ -75,13 +75,9 @@ class StateDb {
   uint64_t disk_bytes() const;    // of table files, those not yet removed included
   uint64_t memory_bytes() const;  // in use of the option of this name
 
-  // Collected into large batches, which Checkpoint writes too. Owned by one thread.
-  absl::Status Put(absl::string_view key, absl::string_view value);
-
  private:
   class Impl;
   explicit StateDb(std::unique_ptr<Impl> impl);
-  absl::Status WritePending();
   static absl::StatusOr<std::unique_ptr<StateDb>> OpenWritable(const std::string& folder, const StateDbOptions& options, bool create);
   std::unique_ptr<Impl> impl_;
 };

@@ -44,7 +44,9 @@ void SaveTrained(uint32_t embedding_dim, uint32_t shards, const std::vector<uint
     record.set_step(1);
     record.set_lsn(1);
     *record.mutable_opened() = MakeOpen(s, shards, embedding_dim);
-    EXPECT_TRUE(db->Put(MetaKey(), EncodeRecord(record)).ok());
+    StateDb::Batch batch;
+    batch.Put(MetaKey(), EncodeRecord(record));
+    EXPECT_TRUE(db->Write(&batch).ok());
     const auto files = db->Checkpoint(folder / absl::StrCat("saved/shard-", s, "-of-", shards));
     EXPECT_TRUE(files.ok()) << files.status();
   }
@@ -101,14 +103,16 @@ class SavedShardsTest : public ::testing::Test {
   // Puts one more record into a saved shard by saving a changed database in its place.
   void Replace(uint32_t shard, uint32_t shards, const ShardRecord& record, uint64_t rows_of_42, const std::vector<SavedRow>& rows) {
     auto db = StateDb::Create(folder_ / "forged").value();
+    StateDb::Batch batch;
     std::string key, value;
     for (const SavedRow& row : rows) {
       ASSERT_TRUE(EncodeRow(row, &key, &value).ok());
-      ASSERT_TRUE(db->Put(key, value).ok());
+      batch.Put(key, value);
     }
-    ASSERT_TRUE(db->Put(MetaKey(), EncodeRecord(record)).ok());
+    batch.Put(MetaKey(), EncodeRecord(record));
     const uint32_t p = PartitionOf(42);
-    ASSERT_TRUE(db->Put(KeyBound(RecordKind::kSummary, p), EncodeSummary(p, {rows_of_42, 0, 1})).ok());
+    batch.Put(KeyBound(RecordKind::kSummary, p), EncodeSummary(p, {rows_of_42, 0, 1}));
+    ASSERT_TRUE(db->Write(&batch).ok());
     ASSERT_TRUE(db->Checkpoint(folder_ / absl::StrCat("saved/shard-", shard, "-of-", shards)).ok());
   }
   TestFolder folder_{"saved_shards_test"};
@@ -174,7 +178,9 @@ TEST_F(SavedShardsTest, AStateFolderInUseIsNotTaken) {
   const absl::Status status = StateDb::Create(folder_ / "db").status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr(folder_ / "db"));
-  EXPECT_TRUE(db->Put("k", "v").ok());
+  StateDb::Batch batch;
+  batch.Put("k", "v");
+  EXPECT_TRUE(db->Write(&batch).ok());
   EXPECT_TRUE(db->Checkpoint(folder_ / "saved/shard-0-of-1").ok());
 }
 
