@@ -66,6 +66,12 @@ class ServerGroup {
     for (VariableSpec& variable : *spec_.mutable_variables()) *variable.mutable_optimizer() = optimizer;
   }
 
+  // Embeddings of another size. Before Open.
+  void UseEmbedding(uint32_t floats) {
+    spec_.mutable_table()->mutable_segments(1)->set_dim(floats);
+    dim_ = 1 + floats;
+  }
+
   uint32_t shards() const { return static_cast<uint32_t>(servers_.size()); }
   Server& server(uint32_t shard) { return *servers_[shard]; }
   OpenRequest& spec() { return spec_; }
@@ -113,7 +119,7 @@ class ServerGroup {
   // Of all servers, put together again.
   absl::StatusOr<PulledState> Pull(uint64_t step, const Decision* decision, const std::vector<uint64_t>& ids, bool evaluation = false) {
     PulledState state;
-    state.values.resize(ids.size() * kDim);
+    state.values.resize(ids.size() * dim_);
     state.dense.resize(dense_floats_);
     for (uint32_t s = 0; s < shards(); ++s) {
       std::vector<size_t> own;
@@ -126,7 +132,7 @@ class ServerGroup {
       PullReply reply;
       if (absl::Status status = servers_[s]->Pull(request, &reply); !status.ok()) return status;
       const auto values = PackedView<float>(reply.values(), "values").value();
-      for (size_t i = 0; i < own.size(); ++i) std::copy_n(&values[i * kDim], kDim, &state.values[own[i] * kDim]);
+      for (size_t i = 0; i < own.size(); ++i) std::copy_n(&values[i * dim_], dim_, &state.values[own[i] * dim_]);
       const auto dense = PackedView<float>(reply.dense(), "dense").value();
       size_t at = 0;
       for (const DenseChunk& chunk : chunks_) {
@@ -162,7 +168,7 @@ class ServerGroup {
       const uint32_t one = 1;
       AppendPacked<uint64_t>({&share.ids[i], 1}, gradients->mutable_ids());
       AppendPacked<uint32_t>({&one, 1}, gradients->mutable_counts());
-      AppendPacked<float>({&share.values[i * kDim], kDim}, gradients->mutable_values());
+      AppendPacked<float>({&share.values[i * dim_], dim_}, gradients->mutable_values());
     }
     gradients->set_rows(share.rows);
     for (const DenseChunk& chunk : chunks_) {
@@ -237,7 +243,7 @@ class ServerGroup {
       if (used[id]) continue;
       used[id] = true;
       gradients.ids.push_back(Mix64(id));
-      for (uint32_t k = 0; k < kDim; ++k) gradients.values.push_back(UniformFloat(random.Next()) - 0.5f);
+      for (uint32_t k = 0; k < dim_; ++k) gradients.values.push_back(UniformFloat(random.Next()) - 0.5f);
     }
     for (size_t i = 0; i < dense_floats_; ++i) gradients.dense.push_back(UniformFloat(random.Next()) - 0.5f);
     return gradients;
@@ -269,6 +275,7 @@ class ServerGroup {
   std::vector<ServerOptions> options_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<DenseChunk> chunks_;
+  uint32_t dim_ = kDim;
   size_t dense_floats_ = 0;
   uint64_t incarnation_ = 1;
   uint64_t opened_step_ = 0;
