@@ -58,8 +58,9 @@ rocksdb::Options MakeDbOptions(uint64_t memory_bytes, std::shared_ptr<rocksdb::C
   options.write_buffer_size = std::max<uint64_t>(memory_bytes / 8, 64u << 10);
   options.max_write_buffer_number = 2;
   options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(memory_bytes / 4, cache);
-  // Most ids looked up are not in the write buffer.
-  options.memtable_prefix_bloom_size_ratio = 0.02;
+  // Most ids looked up are not in the write buffer. About 8 bits for a row of 200 bytes: more would not stay in the processor's cache, and
+  // cost each row written a fetch from memory.
+  options.memtable_prefix_bloom_size_ratio = 0.006;
   options.memtable_whole_key_filtering = true;
   options.compaction_style = rocksdb::kCompactionStyleLevel;
   options.level_compaction_dynamic_level_bytes = true;  // 1.1 times the rows on disk, however many there are

@@ -11,6 +11,8 @@ namespace {
 
 // Rows that cannot leave are passed over so often before a caller is told that none can.
 constexpr int kPassedOverMax = 32;
+// Rows to be written are asked for this many before they are looked at.
+constexpr size_t kDirtyAhead = 16;
 
 }  // namespace
 
@@ -152,6 +154,7 @@ bool RowPartition::TakeDirty(uint64_t lsn_max, DirtyRow* dirty) {
     // Two versions of one row are never on their way at once.
     if (row->Is(MemoryRow::kDirty) && row->Is(MemoryRow::kWriting)) return false;
     dirty_.pop_front();
+    if (dirty_.size() > kDirtyAhead) __builtin_prefetch(At(dirty_[kDirtyAhead].row));
     if (!row->Is(MemoryRow::kDirty)) continue;
     row->Clear(MemoryRow::kDirty);
     --dirty_count_;

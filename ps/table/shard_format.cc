@@ -117,6 +117,7 @@ absl::Status EncodeRow(const SavedRow& row, std::string* key, std::string* value
   if (!AllFinite(row.floats)) return NotFinite(absl::StrCat("row ", row.id), row.floats);
   *key = RowKey(row.id);
   value->clear();
+  value->reserve(kRowHeaderBytes + row.floats.size() * sizeof(float) + kChecksumBytes);
   Append(row.header.lsn, value);
   Append(row.header.last_step, value);
   Append(row.header.period, value);

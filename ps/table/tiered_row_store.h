@@ -155,6 +155,9 @@ class TieredRowStore : public RowStore {
 
   // tiered_write.cc
   absl::Status TakeBatch(uint32_t p, uint64_t lsn_max, size_t rows_max, StateDb::Batch* batch, std::vector<Taken>* taken, uint64_t* lsn);
+  absl::Status PutRow(Partition* partition, MemoryRow* row, std::string* key, std::string* value, StateDb::Batch* batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(partition->mutex);
+  void PutSummaries(absl::Span<const Taken> taken, StateDb::Batch* batch);
   void FinishBatch(absl::Span<const Taken> taken, bool written);
   void PutSummary(const Partition& partition, uint32_t p, StateDb::Batch* batch) ABSL_SHARED_LOCKS_REQUIRED(partition.mutex);
 

@@ -7,6 +7,7 @@
 
 #include "common/random.h"
 #include "common/status_macros.h"
+#include "ps/table/prefetch.h"
 #include "ps/table/shard_format.h"
 #include "ps/table/tiered_row_store.h"
 
@@ -50,6 +51,8 @@ absl::StatusOr<uint64_t> TieredRowStore::WriteBack(uint64_t lsn_max, uint64_t ro
       if (taken.size() == had || of_partition >= quota) ++i, of_partition = 0;
     }
     if (taken.empty()) break;
+    // After all rows: each step away from the rows' keys and back costs a memory table as much as a hundred rows.
+    PutSummaries(taken, &batch);
     if (status.ok()) status = before(lsn);
     if (status.ok()) status = db_->Write(&batch);
     FinishBatch(taken, status.ok());
@@ -66,40 +69,58 @@ absl::StatusOr<uint64_t> TieredRowStore::WriteBack(uint64_t lsn_max, uint64_t ro
 absl::Status TieredRowStore::TakeBatch(uint32_t p, uint64_t lsn_max, size_t rows_max, StateDb::Batch* batch, std::vector<Taken>* taken,
                                        uint64_t* lsn) {
   Partition& partition = partitions_[p];
-  std::string key, value;
-  const size_t had = taken->size();
-  absl::Status status;
   WriterMutexLock lock(&partition.mutex);
   RowPartition::DirtyRow dirty;
-  while (taken->size() - had < rows_max && partition.memory.TakeDirty(lsn_max, &dirty)) {
+  std::vector<MemoryRow*> rows;
+  rows.reserve(rows_max);
+  while (rows.size() < rows_max && partition.memory.TakeDirty(lsn_max, &dirty)) {
     MemoryRow* const row = partition.memory.At(dirty.row);
+    PrefetchRow(row, sizeof(MemoryRow) + layout_->floats() * sizeof(float));
+    rows.push_back(row);
     taken->push_back({p, dirty, row->digest, row->Is(MemoryRow::kOnDisk)});
-    const SavedRow saved = {row->id, row->header, absl::MakeSpan(row->floats(), layout_->floats())};
-    const bool was_on_disk = row->Is(MemoryRow::kOnDisk);
-    if (was_on_disk) partition.disk_digest -= row->digest;
-    if (row->Is(MemoryRow::kGone)) {
-      batch->Delete(RowKey(row->id));
-      partition.disk_rows -= was_on_disk ? 1 : 0;
-      row->Clear(MemoryRow::kOnDisk);
-      row->digest = 0;
-    } else {
-      status = EncodeRow(saved, &key, &value);
-      row->digest = ContentHash(RowKey(row->id), saved.floats);
-      batch->Put(key, value);
-      partition.disk_rows += was_on_disk ? 0 : 1;
-      partition.disk_digest += row->digest;
-      row->Set(MemoryRow::kOnDisk);
-    }
-    partition.disk_lsn = std::max(partition.disk_lsn, row->header.lsn);
     *lsn = std::max(*lsn, row->header.lsn);
-    if (!status.ok()) break;
   }
-  if (taken->size() > had) PutSummary(partition, p, batch);
+  // In the order of their keys, in which a memory table finds the place of each beside the one before.
+  std::sort(rows.begin(), rows.end(), [](const MemoryRow* a, const MemoryRow* b) { return a->id < b->id; });
+  std::string key, value;
+  for (MemoryRow* const row : rows) TESSERA_RETURN_IF_ERROR(PutRow(&partition, row, &key, &value, batch));
+  return absl::OkStatus();
+}
+
+absl::Status TieredRowStore::PutRow(Partition* partition, MemoryRow* row, std::string* key, std::string* value, StateDb::Batch* batch) {
+  partition->disk_lsn = std::max(partition->disk_lsn, row->header.lsn);
+  if (row->Is(MemoryRow::kOnDisk)) {
+    partition->disk_digest -= row->digest;
+    --partition->disk_rows;
+  }
+  if (row->Is(MemoryRow::kGone)) {
+    batch->Delete(RowKey(row->id));
+    row->Clear(MemoryRow::kOnDisk);
+    row->digest = 0;
+    return absl::OkStatus();
+  }
+  const SavedRow saved = {row->id, row->header, absl::MakeSpan(row->floats(), layout_->floats())};
+  const absl::Status status = EncodeRow(saved, key, value);
+  row->digest = ContentHash(*key, saved.floats);
+  row->Set(MemoryRow::kOnDisk);
+  partition->disk_digest += row->digest;
+  ++partition->disk_rows;
+  batch->Put(*key, *value);
   return status;
 }
 
 void TieredRowStore::PutSummary(const Partition& partition, uint32_t p, StateDb::Batch* batch) {
   batch->Put(KeyBound(RecordKind::kSummary, p), EncodeSummary(p, {partition.disk_rows, partition.disk_digest, partition.disk_lsn}));
+}
+
+void TieredRowStore::PutSummaries(absl::Span<const Taken> taken, StateDb::Batch* batch) {
+  for (size_t i = 0; i < taken.size(); ++i) {
+    const uint32_t p = taken[i].partition;
+    if (i + 1 < taken.size() && taken[i + 1].partition == p) continue;
+    const Partition& partition = partitions_[p];
+    ReaderMutexLock lock(&partition.mutex);
+    PutSummary(partition, p, batch);
+  }
 }
 
 void TieredRowStore::FinishBatch(absl::Span<const Taken> taken, bool written) {
