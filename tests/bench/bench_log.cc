@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "common/heap.h"
 #include "ps/durability/push_log.h"
 #include "tests/bench/bench_rows.h"
 #include "tests/bench/raw_rocksdb.h"
@@ -140,4 +141,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace tessera
 
-int main(int argc, char** argv) { return tessera::Main(argc, argv); }
+int main(int argc, char** argv) {
+  tessera::KeepFreedMemory();  // as the server does
+  return tessera::Main(argc, argv);
+}

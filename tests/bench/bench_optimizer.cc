@@ -1,6 +1,7 @@
 // bench_optimizer [ROWS [PAIRS]]: Adagrad over rows where they lie, against reading and writing the same bytes once.
 #include <cstring>
 
+#include "common/heap.h"
 #include "ps/table/huge_buffer.h"
 #include "tests/bench/bench_rows.h"
 
@@ -53,4 +54,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace tessera
 
-int main(int argc, char** argv) { return tessera::Main(argc, argv); }
+int main(int argc, char** argv) {
+  tessera::KeepFreedMemory();  // as the server does
+  return tessera::Main(argc, argv);
+}

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "common/heap.h"
 #include "absl/container/flat_hash_map.h"
 #include "ps/table/huge_buffer.h"
 #include "tests/bench/bench_rows.h"
@@ -150,4 +151,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace tessera
 
-int main(int argc, char** argv) { return tessera::Main(argc, argv); }
+int main(int argc, char** argv) {
+  tessera::KeepFreedMemory();  // as the server does
+  return tessera::Main(argc, argv);
+}

@@ -1,6 +1,8 @@
 // bench_store_disk [FOLDER [ROWS [CACHE_MIB [PAIRS]]]]: rows that are on disk only, and write-back, against RocksDB used by hand.
 #include <cstring>
 
+#include "absl/container/flat_hash_set.h"
+#include "common/heap.h"
 #include "ps/table/rocksdb_options.h"
 #include "ps/table/shard_format.h"
 #include "tests/bench/bench_rows.h"
@@ -48,21 +50,21 @@ class DiskBench {
     }
   }
 
-  void CompareWrites() {
+  // In whatever order the rows came, and in the order of each one's keys, in which neighbours in a memory table are cheap.
+  void CompareWrites(bool sorted) {
     TieredRowStore store(BenchLayout(), &pool_, db_.get(), TieredOptions());
     Check(store.Recover());
     std::vector<Cost> ours, raw;
     uint64_t written = 0;
     RandomSequence random(9);
     for (int pair = -1; pair < pairs_; ++pair) {
-      std::vector<uint64_t> ids(kWrittenRows);
-      for (uint64_t& id : ids) id = BenchId(random.Below(rows_));
-      std::sort(ids.begin(), ids.end(), [](uint64_t a, uint64_t b) { return RowKey(a) < RowKey(b); });
-      ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-      Train(&store, ids, static_cast<uint64_t>(pair + 2));
-      // Each in the order of its own keys: neighbours in a memory table are cheap.
+      std::vector<uint64_t> ids = DistinctIds(&random);
       std::vector<uint64_t> raw_ids = ids;
-      SortAsRawKeys(&raw_ids);
+      if (sorted) {
+        std::sort(ids.begin(), ids.end(), [](uint64_t a, uint64_t b) { return RowKey(a) < RowKey(b); });
+        SortAsRawKeys(&raw_ids);
+      }
+      Train(&store, ids, ++pushes_);
       Cost our_cost, raw_cost;
       const auto write = [&] {
         written = Check(store.WriteBack(RowStore::kNothingDirty, RowStore::kNothingDirty, [](uint64_t) { return absl::OkStatus(); }));
@@ -76,7 +78,8 @@ class DiskBench {
       Check(db_->Flush());
       CheckRocks(raw_->Flush(rocksdb::FlushOptions()));
     }
-    PrintPairs("write-back into memory tables", static_cast<double>(written) * 1e-6, "M rows", ours, raw);
+    PrintPairs(absl::StrCat("write-back into memory tables, rows ", sorted ? "in the order of their keys" : "as they came"),
+               static_cast<double>(written) * 1e-6, "M rows", ours, raw);
   }
 
  private:
@@ -107,6 +110,13 @@ class DiskBench {
   absl::Span<const float> FloatsOf(uint64_t id) {
     for (size_t i = 0; i < kRowFloats; ++i) floats_[i] = static_cast<float>(id >> 40) + static_cast<float>(i);
     return floats_;
+  }
+  std::vector<uint64_t> DistinctIds(RandomSequence* random) const {
+    absl::flat_hash_set<uint64_t> rows;
+    while (rows.size() < kWrittenRows) rows.insert(random->Below(rows_));
+    std::vector<uint64_t> ids;
+    for (uint64_t row : rows) ids.push_back(BenchId(row));
+    return ids;
   }
   static void SortAsRawKeys(std::vector<uint64_t>* ids) {
     std::sort(ids->begin(), ids->end(), [](uint64_t a, uint64_t b) { return std::memcmp(&a, &b, sizeof a) < 0; });
@@ -168,6 +178,7 @@ class DiskBench {
   const int pairs_;
   ThreadPool pool_{1};
   float floats_[kRowFloats];
+  uint64_t pushes_ = 0;
   std::unique_ptr<StateDb> db_;
   std::unique_ptr<rocksdb::DB> raw_;
   std::array<std::vector<std::vector<uint64_t>>, 2> batches_;
@@ -179,11 +190,14 @@ int Main(int argc, char** argv) {
   const uint64_t cache_bytes = (argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1024) << 20;
   DiskBench bench(folder, rows, cache_bytes, argc > 4 ? std::atoi(argv[4]) : 7);
   bench.CompareReads();
-  bench.CompareWrites();
+  for (bool sorted : {false, true}) bench.CompareWrites(sorted);
   return 0;
 }
 
 }  // namespace
 }  // namespace tessera
 
-int main(int argc, char** argv) { return tessera::Main(argc, argv); }
+int main(int argc, char** argv) {
+  tessera::KeepFreedMemory();  // as the server does
+  return tessera::Main(argc, argv);
+}
