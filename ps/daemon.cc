@@ -125,6 +125,11 @@ void ServerDaemon::Watch() {
   if (coordinator_ == nullptr) return;
   Report report;
   if (!coordinator_->DescribeJob(DescribeJobRequest(), &report).ok()) return;
+  if (report.refused_batches() > logged_refusals_) {
+    logged_refusals_ = report.refused_batches();
+    LogWarning(absl::StrCat("job ", report.job(), " has left out ", logged_refusals_, " batches of ", report.refused_rows(), " rows, the last: ",
+                            report.refusal()));
+  }
   const absl::string_view colon = report.message().empty() ? "" : ": ";
   const std::string now = absl::StrCat("job ", report.job(), " is ", report.state(), colon, report.message());
   if (now == logged_) return;

@@ -58,6 +58,7 @@ class ServerDaemon {
   std::unique_ptr<Coordinator> coordinator_;  // shard 0 only
   std::unique_ptr<RpcServer> rpc_server_;
   std::string logged_;
+  uint64_t logged_refusals_ = 0;
 };
 
 }  // namespace tessera

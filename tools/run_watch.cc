@@ -35,6 +35,10 @@ absl::Status RunWatch::Look() {
   }
   report_.clear_plan();
   rate_.Add(clock_->Now(), report_.rows());
+  if (report_.refused_batches() > refusals_told_) {
+    Tell(absl::StrCat("left out ", report_.refused_batches(), " batches so far, the last: ", report_.refusal()));
+    refusals_told_ = report_.refused_batches();
+  }
   for (; evaluations_told_ < report_.evaluations_size(); ++evaluations_told_) Tell(EvaluationText(report_.evaluations(evaluations_told_)));
   Draw();
   return absl::OkStatus();

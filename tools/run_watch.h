@@ -45,6 +45,7 @@ class RunWatch {
   Plan plan_;
   RateMeter rate_;
   int evaluations_told_ = 0;
+  uint64_t refusals_told_ = 0;
   bool drawn_ = false;
 };
 

@@ -41,6 +41,10 @@ std::string SummaryText(const Report& report, const Plan& plan, const RunFolder&
                     " (", RateText(Rate(report)), "), ", CountText(report.total_steps()), " steps, ", report.epochs(),
                     report.epochs() == 1 ? " epoch" : " epochs", "\n");
   }
+  if (report.refused_batches() > 0) {
+    absl::StrAppend(&text, "  left out    ", CountText(report.refused_batches()), " batches of ", CountText(report.refused_rows()),
+                    " rows, in all runs: their gradients were not finite\n");
+  }
   if (report.has_evaluation()) {
     absl::StrAppend(&text, "  ", plan.evaluate_size() > 0 ? "test files  " : "held-out    ", ScoreText(report.evaluation()), "\n");
   }

@@ -145,6 +145,8 @@ void Filler::FillTraining() {
     training.mutable_patience()->set_ms(kPatienceMs);
     Note("training.patience", "long enough for a machine to restart");
   }
+  Scalar(training.has_refusals_max(), &training, &Training::set_refusals_max, uint32_t{0}, "training.refusals_max",
+         "a gradient that is not finite seldom comes alone");
 }
 
 void Filler::FillBatchSize() {

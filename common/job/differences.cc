@@ -15,7 +15,7 @@ using Files = google::protobuf::RepeatedPtrField<InputFile>;
 
 // Values that change no result, what is evicted from here on, and paths: files are told apart by what is in them.
 bool MayDiffer(const std::string& key) {
-  for (const char* free : {"training.threads", "training.workers", "training.patience", "data.train.files", "data.train.exclude",
+  for (const char* free : {"training.threads", "training.workers", "training.patience", "training.refusals_max", "data.train.files", "data.train.exclude",
                            "data.evaluate.files", "data.evaluate.exclude"}) {
     if (key == free) return true;
   }

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
+#include "common/status_macros.h"
 #include "ps/coordinator/coordinator_state.h"
 #include "ps/coordinator/server_group.h"
 
@@ -17,6 +18,14 @@ constexpr absl::Duration kTaskMax = absl::Hours(24);
 // As servers say it (parameter_server.proto).
 bool IsStateLost(const Failure& failure) {
   return failure.code() == static_cast<int>(absl::StatusCode::kDataLoss) && absl::StrContains(failure.message(), "state lost");
+}
+
+// A refusal that says whose it is.
+template <class Done>
+Done WithSender(const Done& done, const std::string& sender) {
+  Done named = done;
+  if (!done.refusal().empty()) named.set_refusal(absl::StrCat(done.refusal(), " [", sender, "]"));
+  return named;
 }
 
 }  // namespace
@@ -74,11 +83,13 @@ absl::Status CoordinatorState::Add(const DoneRequest& request, Member member, ab
       break;
     case DoneRequest::kShare:
       if (phase_ != Phase::kTraining) break;
-      status = training_->Add(request.share(), member, members_.Live(), now);
+      status = training_->Add(WithSender(request.share(), members_.Describe(member)), member, members_.Live(), now);
+      if (status.ok()) TESSERA_RETURN_IF_ERROR(training_->CheckRefusals());
       break;
     case DoneRequest::kTask:
       if (phase_ != Phase::kTraining) break;
-      status = training_->Add(request.task(), now);
+      status = training_->Add(WithSender(request.task(), members_.Describe(member)), now);
+      if (status.ok()) TESSERA_RETURN_IF_ERROR(training_->CheckRefusals());
       break;
     case DoneRequest::kEvaluation:
       if (evaluation_.has_value()) status = evaluation_->Add(request.evaluation(), member).status();

@@ -100,10 +100,13 @@ absl::StatusOr<bool> SyncClock::Add(const ShareDone& done, Member member) {
   if (done.share() >= rules_.shares) return absl::InvalidArgumentError(absl::StrCat(what, "the job has ", rules_.shares, " shares"));
   const Assignment& assignment = last_.assignment(static_cast<int>(done.share()));
   if (assignment.position().end()) return absl::InvalidArgumentError(absl::StrCat(what, "the share has no row in this step"));
-  if (done.rows() > assignment.rows_max()) {
-    return absl::InvalidArgumentError(absl::StrCat(what, done.rows(), " rows, at most ", assignment.rows_max(), " were asked for"));
+  if (const uint64_t rows = done.rows() + done.refused_rows(); rows > assignment.rows_max()) {
+    return absl::InvalidArgumentError(absl::StrCat(what, rows, " rows, at most ", assignment.rows_max(), " were asked for"));
   }
-  if (done.rows() == 0 && !done.position().end()) return absl::InvalidArgumentError(absl::StrCat(what, "no rows, but not at its end"));
+  if (done.rows() > 0 && done.refused_rows() > 0) return absl::InvalidArgumentError(absl::StrCat(what, "its rows are both done and refused"));
+  if (done.rows() + done.refused_rows() == 0 && !done.position().end()) {
+    return absl::InvalidArgumentError(absl::StrCat(what, "no rows, but not at its end"));
+  }
   if (!std::isfinite(done.loss())) return absl::InvalidArgumentError(absl::StrCat(what, "its loss is not a finite number"));
   return done_.emplace(done.share(), Report{member, done}).second;
 }
@@ -134,6 +137,11 @@ SyncClock::Outcome SyncClock::Decide(absl::Span<const Member> members) const {
       *assignment.mutable_position() = done.position();
       outcome.rows += done.rows();
       outcome.loss += done.loss();
+      if (done.refused_rows() > 0) {
+        ++outcome.refused_batches;
+        outcome.refused_rows += done.refused_rows();
+        outcome.refusal = done.refusal();
+      }
       if (done.rows() > 0) {
         Winner* winner = d.add_winners();
         winner->set_share(done.share());

@@ -54,6 +54,9 @@ class SyncClock {
     Decision decision;     // d(t), flags not set
     uint64_t rows = 0;
     double loss = 0;       // added up in share order
+    uint64_t refused_batches = 0;
+    uint64_t refused_rows = 0;
+    std::string refusal;   // of the last share that has one
     bool epoch_over = false;
   };
   // REQUIRES: Complete(), and members is not empty.

@@ -17,7 +17,8 @@ constexpr double kEpochPartMax = 1 - 1e-9;
 
 absl::Status NoRows() {
   return absl::InvalidArgumentError(
-      "data.train: no row to train on in a whole epoch; are the files empty, or all rows held out (data.evaluate.holdout)?");
+      "data.train: no row to train on in a whole epoch; are the files empty, all rows held out (data.evaluate.holdout), or all left out "
+      "(training.refusals_max)?");
 }
 
 double EstimateEpochRows(const Plan& plan) {
@@ -152,6 +153,7 @@ absl::Status TrainingRun::Add(const ShareDone& done, Member member, absl::Span<c
   const Progress before = Now();
   state_.set_optimizer_step(outcome.decision.step());
   Count(outcome.rows, outcome.loss, 1);
+  CountRefused(outcome.refused_batches, outcome.refused_rows, outcome.refusal);
   if (outcome.epoch_over) TESSERA_RETURN_IF_ERROR(TurnEpoch());
   FindBoundary(before, now);
   outcome.decision.set_cut(boundary_.any());
@@ -171,6 +173,7 @@ absl::Status TrainingRun::Add(const TaskDone& done, absl::Time now) {
   if (!entry.has_value()) return absl::OkStatus();
   ++changes_;
   last_progress_ = now;
+  CountRefused(done.refused_batches(), done.refused_rows(), done.refusal());
   const Progress before = Now();
   next_optimizer_step_[entry->member.worker] = entry->optimizer_step + done.pushes() * entry->stride;
   state_.set_optimizer_step(state_.optimizer_step() + done.pushes());
@@ -211,6 +214,22 @@ void TrainingRun::Count(uint64_t rows, double loss, uint64_t steps) {
   report.set_total_steps(report.total_steps() + steps);
   state_.set_epoch_rows(state_.epoch_rows() + rows);
   state_.set_epoch_loss(state_.epoch_loss() + loss);
+}
+
+void TrainingRun::CountRefused(uint64_t batches, uint64_t rows, const std::string& refusal) {
+  if (batches == 0) return;
+  Report& report = *state_.mutable_report();
+  report.set_refused_batches(report.refused_batches() + batches);
+  report.set_refused_rows(report.refused_rows() + rows);
+  report.set_refusal(refusal);
+}
+
+absl::Status TrainingRun::CheckRefusals() const {
+  const uint64_t refused = state_.report().refused_batches();
+  const uint64_t most = plan_->job().training().refusals_max();
+  if (refused <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(state_.report().refusal(), ". ", refused, refused == 1 ? " batch was" : " batches were",
+                                                 " left out for such a gradient, training.refusals_max allows ", most));
 }
 
 absl::Status TrainingRun::TurnEpoch() {

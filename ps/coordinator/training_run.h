@@ -63,6 +63,8 @@ class TrainingRun {
   // Records a report; a repeated one changes nothing. INVALID_ARGUMENT if it cannot be true, or if an epoch had no rows.
   absl::Status Add(const ShareDone& done, Member member, absl::Span<const Member> members, absl::Time now);
   absl::Status Add(const TaskDone& done, absl::Time now);
+  // INVALID_ARGUMENT with what was wrong, once more batches were left out than training.refusals_max.
+  absl::Status CheckRefusals() const;
 
   // At the next decision (sync), or once the tasks under way are done (async), there is a boundary to save at.
   void Interrupt();
@@ -95,6 +97,7 @@ class TrainingRun {
   explicit TrainingRun(std::shared_ptr<const Plan> plan);
   Progress Now() const;
   void Count(uint64_t rows, double loss, uint64_t steps);
+  void CountRefused(uint64_t batches, uint64_t rows, const std::string& refusal);
   absl::Status TurnEpoch();
   void FindBoundary(const Progress& before, absl::Time now);
 

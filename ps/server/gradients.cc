@@ -40,16 +40,25 @@ size_t FirstNotFinite(absl::Span<const float> values) {
   return std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); }) - values.begin();
 }
 
-absl::Status CheckFinite(const CheckedGradients& gradients, uint32_t dim, const std::string& sender, ThreadPool* pool) {
+std::string SegmentAt(const TableSpec& table, size_t value) {
+  for (const Segment& segment : table.segments()) {
+    if (value < segment.dim()) return segment.name();
+    value -= segment.dim();
+  }
+  return "value";
+}
+
+absl::Status CheckFinite(const CheckedGradients& gradients, const GradientShape& shape, const std::string& sender, ThreadPool* pool) {
   if (!AllFinite(gradients.values, pool)) {
     const size_t at = FirstNotFinite(gradients.values);
-    return absl::InvalidArgumentError(absl::StrCat(sender, ": the gradient of id ", gradients.ids[at / dim], " is ", gradients.values[at],
-                                                   " at value ", at % dim, "; nothing of it is kept"));
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": the gradient of ", SegmentAt(*shape.table, at % shape.dim), " of table ",
+                                                   shape.table->name(), ", id ", gradients.ids[at / shape.dim], ", is ", gradients.values[at],
+                                                   "; nothing of it is kept"));
   }
   if (!AllFinite(gradients.dense, pool)) {
     const size_t at = FirstNotFinite(gradients.dense);
-    return absl::InvalidArgumentError(absl::StrCat(sender, ": a dense gradient is ", gradients.dense[at], " at float ", at,
-                                                   " of this server's slice; nothing of it is kept"));
+    return absl::InvalidArgumentError(absl::StrCat(sender, ": the gradient of ", shape.dense->NameAt(gradients.dense_slice, at), " is ",
+                                                   gradients.dense[at], "; nothing of it is kept"));
   }
   return absl::OkStatus();
 }
@@ -59,6 +68,11 @@ absl::Status WrongSize(const std::string& sender, absl::string_view what, size_t
 }
 
 }  // namespace
+
+std::string NameOf(const PushRequest& request) {
+  return absl::StrCat("push ", request.sequence(), " of worker ", request.peer().worker(), " generation ", request.peer().generation(),
+                      ", step ", request.optimizer_step());
+}
 
 absl::Status CheckWorker(const Peer& peer, const std::string& sender) {
   if (peer.worker() > 0 && peer.generation() > 0) return absl::OkStatus();
@@ -140,7 +154,7 @@ absl::StatusOr<CheckedGradients> CheckGradients(const Gradients& gradients, cons
   if (!none && checked.dense.size() != dense_wanted) return WrongSize(sender, "dense gradient values", checked.dense.size(), dense_wanted);
   TESSERA_ASSIGN_OR_RETURN(checked.grouped, CheckIds(checked.ids, shape, sender));
   TESSERA_ASSIGN_OR_RETURN(checked.sighted, CheckIds(checked.sighted_ids, shape, sender));
-  TESSERA_RETURN_IF_ERROR(CheckFinite(checked, shape.dim, sender, pool));
+  TESSERA_RETURN_IF_ERROR(CheckFinite(checked, shape, sender, pool));
   return checked;
 }
 

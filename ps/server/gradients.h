@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "common/thread_pool.h"
 #include "proto/parameter_server.pb.h"
+#include "ps/table/dense_store.h"
 #include "ps/table/partitioned_ids.h"
 #include "ps/table/row_store.h"
 
@@ -20,6 +21,9 @@ struct GradientShape {
   uint32_t first_partition = 0;
   uint32_t last_partition = 0;
   std::vector<size_t> dense_slices;  // floats of each
+  // For messages; they outlive this.
+  const TableSpec* table = nullptr;
+  const DenseStore* dense = nullptr;
 };
 
 enum class DensePart {
@@ -51,6 +55,9 @@ struct CheckedGradients {
 // The row parts of those that have any, in their order.
 std::vector<RowGradients> RowsOf(absl::Span<const CheckedGradients* const> sources);
 
+// "push 5 of worker 1 generation 1, step 7": for messages.
+std::string NameOf(const PushRequest& request);
+
 // Worker and generation count from 1.
 absl::Status CheckWorker(const Peer& peer, const std::string& sender);
 // A stage's share has rows in its step by the decision it carries, where that assigns shares.
@@ -58,8 +65,8 @@ absl::Status CheckShare(const StageRequest& request, const std::string& sender);
 // All of a push but its gradients: rates, divisor, step.
 absl::Status CheckPush(const PushRequest& request, const std::string& sender);
 
-// INVALID_ARGUMENT names `sender` ("stage of share 2 by worker 1 generation 1") and what is wrong: sizes, an id of another server, or a
-// value that is not finite, with its id.
+// INVALID_ARGUMENT names `sender` ("stage of share 2 by worker 1 generation 1, step 7") and what is wrong: sizes, an id of another server,
+// or a value that is not finite, with table, segment and id, or variable. Only the worker knows which field an id is of.
 absl::StatusOr<CheckedGradients> CheckGradients(const Gradients& gradients, const GradientShape& shape, DensePart dense,
                                                 const std::string& sender, ThreadPool* pool);
 // CheckGradients of a stage, whose part k carries dense slice k.

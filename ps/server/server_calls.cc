@@ -92,8 +92,7 @@ absl::Status Server::Impl::CommitHere(const Peer& peer, const Decision& decision
 
 absl::Status Server::Impl::PushHere(const PushRequest& request, PushReply* reply) {
   TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
-  const std::string sender =
-      absl::StrCat("push ", request.sequence(), " of worker ", request.peer().worker(), " generation ", request.peer().generation());
+  const std::string sender = NameOf(request);
   TESSERA_RETURN_IF_ERROR(CheckPush(request, sender));
   const absl::StatusOr<CheckedGradients> checked = CheckGradients(request.gradients(), state_->shape(), DensePart::kEither, sender, pool_);
   if (!checked.ok()) {

@@ -107,7 +107,7 @@ absl::Status ShardState::MakeParts(ThreadPool* pool, bool existing) {
   const uint32_t first = PartitionBegin(peer.shard(), peer.shards());
   const uint32_t last = PartitionBegin(peer.shard() + 1, peer.shards());
   TESSERA_ASSIGN_OR_RETURN(dense_, DenseStore::Make(opened_.variables(), opened_.seed(), first, last, pool));
-  shape_ = {layout->dim(), first, last, {}};
+  shape_ = {layout->dim(), first, last, {}, &opened_.table(), dense_.get()};
   for (uint32_t k = 0; k < dense_->slices(); ++k) shape_.dense_slices.push_back(dense_->slice_floats(k));
   TESSERA_ASSIGN_OR_RETURN(const MemoryPlan plan, PlanMemory(opened_, *layout, *dense_));
   if (!folder_.empty()) {

@@ -168,9 +168,7 @@ absl::Status ShardState::Commit(const Decision& decision, bool wait_durable) {
 }
 
 absl::StatusOr<bool> ShardState::Push(const PushRequest& request, const CheckedGradients& checked) {
-  const std::string sender =
-      absl::StrCat("push ", request.sequence(), " of worker ", request.peer().worker(), " generation ", request.peer().generation());
-  TESSERA_RETURN_IF_ERROR(WaitForRoom(checked.id_count(), LoggedBytes(request.gradients()), sender));
+  TESSERA_RETURN_IF_ERROR(WaitForRoom(checked.id_count(), LoggedBytes(request.gradients()), NameOf(request)));
   FaultPoint("push.arrived");
   uint64_t lsn = 0;
   bool repeat = false;

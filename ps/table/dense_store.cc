@@ -65,6 +65,13 @@ std::string DenseStore::NameOf(const Chunk& chunk) const {
   return absl::StrCat("chunk ", chunk.number, " of variable ", variables_[chunk.place.variable].name);
 }
 
+std::string DenseStore::NameAt(uint32_t slice, size_t at) const {
+  size_t i = size_t{slice} * kDenseSliceChunks;
+  while (at >= chunks_[i]->offset + chunks_[i]->place.size) ++i;
+  const DenseChunk& place = chunks_[i]->place;
+  return absl::StrCat(variables_[place.variable].name, "[", place.begin + at - chunks_[i]->offset, "]");
+}
+
 void DenseStore::ForSlice(uint32_t slice, absl::FunctionRef<void(Chunk*)> each) {
   assert(slice < slices());
   const size_t first = size_t{slice} * kDenseSliceChunks;

@@ -37,6 +37,8 @@ class DenseStore {
   // Slices of kDenseSliceChunks chunks, in which values and gradients travel; none where there are no chunks.
   uint32_t slices() const { return static_cast<uint32_t>(slice_begin_.size()) - 1; }
   size_t slice_floats(uint32_t slice) const { return slice_begin_[slice + 1] - slice_begin_[slice]; }
+  // "hidden[17]": the variable's element whose gradient stands at float `at` of a slice. REQUIRES: at < slice_floats(slice).
+  std::string NameAt(uint32_t slice, size_t at) const;
   // A slice's values, in chunk order. REQUIRES: slice < slices(), room for slice_floats(slice).
   void Read(uint32_t slice, float* values);
   // Sums over `sources` in their order (each a slice's gradients), then one update of the chunks whose lsn is below rule.lsn.

@@ -117,5 +117,26 @@ class DaemonTest(Case):
         self.assertIn(f"127.0.0.1:{port}", text)
 
 
+class RefusalTest(Case):
+    """Gradients that are not finite reach no server; how many are left out is a setting."""
+
+    DIVERGE = ["--set", "optimizers.dense={sgd: {learning_rate: 1e30}}", "--set", "optimizers.sparse={sgd: {learning_rate: 1e30}}"]
+
+    def test_the_job_ends_with_one_more_than_allowed_and_names_worker_table_field_and_step(self):
+        job = self.small_adult(1025)
+        for mode in ("sync", "async"):
+            for allowed in (None, 3):
+                folder = self.path(f"{mode}-{allowed}")
+                os.mkdir(folder)
+                allow = [] if allowed is None else ["--set", f"training.refusals_max={allowed}"]
+                result = self.run_json("cluster", "run", job, "--servers", 2, "--workers", 2, *SMALL, "--set", f"training.mode={mode}",
+                                       *self.DIVERGE, *allow, cwd=folder, expect=1)
+                for word in ("step ", "gradient of ", "table features, field ", "small.csv:", "[worker ",
+                             f"training.refusals_max allows {allowed or 0}"):
+                    self.assertIn(word, result["error"])
+                self.assertGreater(result["refused_batches"], allowed or 0)
+                self.assertGreater(result["refused_rows"], 0)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/job/utf8.h"
 #include "common/learning_rate.h"
 #include "common/status_macros.h"
 #include "worker/batch/rare_rows.h"
@@ -41,14 +42,18 @@ absl::StatusOr<ShareDone> TrainingStep::RunShare(const Decision& decision, const
   TESSERA_RETURN_IF_ERROR(client->Pull(batch, step, &decision, /*evaluation=*/false, &values_));
   if (!values_.absent.empty()) UseRareRows(values_.absent, &batch);
   const StepKey key = {plan_.job().seed(), step, static_cast<uint64_t>(share.share()) << 32};
-  TESSERA_RETURN_IF_ERROR(Gradients(batch, key, absl::StrCat("step ", step)));
-  TESSERA_RETURN_IF_ERROR(client->Stage(batch, step, decision, share.share(), gradients_.rows, gradients_.dense));
   ShareDone done;
   done.set_step(step);
   done.set_share(share.share());
+  *done.mutable_position() = next.next;
+  TESSERA_RETURN_IF_ERROR(Gradients(batch, key, absl::StrCat("step ", step), done.mutable_refusal()));
+  if (!done.refusal().empty()) {
+    done.set_refused_rows(batch.size());
+    return done;
+  }
+  TESSERA_RETURN_IF_ERROR(client->Stage(batch, step, decision, share.share(), gradients_.rows, gradients_.dense));
   done.set_rows(batch.size());
   done.set_loss(gradients_.loss);
-  *done.mutable_position() = next.next;
   return done;
 }
 
@@ -59,11 +64,19 @@ absl::StatusOr<TaskDone> TrainingStep::RunTask(const Task& task, ParameterClient
   TaskDone done;
   done.set_task(task.task());
   TrainingBatch next;
-  while (!next.next.end()) {
+  std::string refusal;
+  for (uint64_t number = 0; !next.next.end(); ++number) {
     if (stopping_ != nullptr && stopping_->load(std::memory_order_relaxed)) return absl::CancelledError("stopped");
     TESSERA_RETURN_IF_ERROR(batches.Next(&next));
     if (next.batch.size() == 0) break;
-    TESSERA_RETURN_IF_ERROR(PushBatch(task, done.pushes(), &next.batch, client));
+    TESSERA_RETURN_IF_ERROR(PushBatch(task, number, done.pushes(), &next.batch, client, &refusal));
+    if (!refusal.empty()) {
+      done.set_refused_batches(done.refused_batches() + 1);
+      done.set_refused_rows(done.refused_rows() + next.batch.size());
+      done.set_refusal(refusal);
+      if (done.refused_batches() > plan_.job().training().refusals_max()) break;
+      continue;
+    }
     done.set_rows(done.rows() + next.batch.size());
     done.set_loss(done.loss() + gradients_.loss);
     done.set_pushes(done.pushes() + 1);
@@ -71,14 +84,17 @@ absl::StatusOr<TaskDone> TrainingStep::RunTask(const Task& task, ParameterClient
   return done;
 }
 
-absl::Status TrainingStep::PushBatch(const Task& task, uint64_t push, Batch* batch, ParameterClient* client) {
+absl::Status TrainingStep::PushBatch(const Task& task, uint64_t number, uint64_t push, Batch* batch, ParameterClient* client,
+                                     std::string* refusal) {
   TESSERA_RETURN_IF_ERROR(client->Pull(*batch, /*step=*/0, /*decision=*/nullptr, /*evaluation=*/false, &values_));
   if (!values_.absent.empty()) UseRareRows(values_.absent, batch);
-  const StepKey key = {plan_.job().seed(), task.task() << 32 | push, 0};
-  TESSERA_RETURN_IF_ERROR(Gradients(*batch, key, absl::StrCat("task ", task.task(), ", batch ", push + 1)));
+  const StepKey key = {plan_.job().seed(), task.task() << 32 | number, 0};
   ParameterClient::PushOptions options;
   options.task = task.task();
   options.optimizer_step = task.optimizer_step() + push * task.optimizer_step_stride();
+  const std::string step = absl::StrCat("step ", options.optimizer_step, " (task ", task.task(), ", batch ", number + 1, ")");
+  TESSERA_RETURN_IF_ERROR(Gradients(*batch, key, step, refusal));
+  if (!refusal->empty()) return absl::OkStatus();
   options.sparse_learning_rate = LearningRate(plan_.job().optimizers().sparse());
   options.dense_learning_rate = LearningRate(plan_.job().optimizers().dense());
   options.divisor = static_cast<double>(task_batch_rows_);
@@ -86,7 +102,8 @@ absl::Status TrainingStep::PushBatch(const Task& task, uint64_t push, Batch* bat
   return client->Push(*batch, options, gradients_.rows, gradients_.dense);
 }
 
-absl::Status TrainingStep::Gradients(const Batch& batch, const StepKey& key, const std::string& step) {
+absl::Status TrainingStep::Gradients(const Batch& batch, const StepKey& key, const std::string& step, std::string* refusal) {
+  refusal->clear();
   if (batch.size() == 0) {  // a share without rows still takes part in the step
     gradients_.rows.clear();
     gradients_.dense.assign(values_.dense.size(), 0.0f);
@@ -97,9 +114,10 @@ absl::Status TrainingStep::Gradients(const Batch& batch, const StepKey& key, con
   size_t row = 0;
   const std::string what = FindNonFinite(plan_, batch, gradients_, &row);
   if (what.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(step, ": the model diverged: ", what, "; see the row at ", input_->Where(batch.rows.keys[row]),
-                   ", one of a batch of ", batch.size(), ". A lower learning rate (optimizers.sparse, optimizers.dense) often helps"));
+  *refusal = ToUtf8(absl::StrCat(step, ": the model diverged: ", what, "; see the row at ", input_->Where(batch.rows.keys[row]),
+                                 ", one of a batch of ", batch.size(),
+                                 ". A lower learning rate (optimizers.sparse, optimizers.dense) often helps"));
+  return absl::OkStatus();
 }
 
 }  // namespace tessera

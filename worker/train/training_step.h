@@ -22,18 +22,21 @@ class TrainingStep {
   // `stopping` may be null; once it is true, a task ends early with CANCELLED. `hints` hear of each batch before it is pulled; may be null.
   TrainingStep(const Plan& plan, std::shared_ptr<Input> input, CtrModel* model, const std::atomic<bool>* stopping, Hints* hints);
 
-  // sync: one share of step decision.step + 1. On return its gradients are staged on every server.
+  // sync: one share of step decision.step + 1. On return its gradients are staged on every server; or nothing is, and the report says
+  // what was not finite.
   absl::StatusOr<ShareDone> RunShare(const Decision& decision, const Assignment& share, ParameterClient* client);
   // sync: only these shares follow; streams of others are closed.
   void KeepOnly(const google::protobuf::RepeatedPtrField<Assignment>& shares) { batches_.KeepOnly(shares); }
-  // async: a run of blocks, pushed batch by batch.
+  // async: a run of blocks, pushed batch by batch. A batch with a gradient that is not finite is left out; it ends early where they are more
+  // than training.refusals_max, which ends the job.
   absl::StatusOr<TaskDone> RunTask(const Task& task, ParameterClient* client);
 
  private:
-  absl::Status PushBatch(const Task& task, uint64_t push, Batch* batch, ParameterClient* client);
-  // From values_ to gradients_. Gradients that are not finite are an INVALID_ARGUMENT that names step, rows and feature: it is looked for
-  // before anything is sent to any server.
-  absl::Status Gradients(const Batch& batch, const StepKey& key, const std::string& step);
+  // Computes the task's batch `number` and pushes it, or fills `refusal`.
+  absl::Status PushBatch(const Task& task, uint64_t number, uint64_t push, Batch* batch, ParameterClient* client, std::string* refusal);
+  // From values_ to gradients_. Where one is not finite, `refusal` names step, table, field, value and row: it is looked for before anything
+  // is sent to any server.
+  absl::Status Gradients(const Batch& batch, const StepKey& key, const std::string& step, std::string* refusal);
 
   const Plan& plan_;
   const std::shared_ptr<Input> input_;

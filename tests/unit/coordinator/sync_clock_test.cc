@@ -157,5 +157,28 @@ TEST(SyncClockTest, WhatAStepComesToDoesNotDependOnOrderOrWorkers) {
   }
 }
 
+TEST(SyncClockTest, AShareWhoseRowsAreRefusedIsDoneAndNoWinner) {
+  const StepRules rules = *StepRulesOf(MakePlan(2, 8));
+  SyncClock clock(rules, FirstDecision(rules, 1, {kFirst, kSecond}));
+  ShareDone refused = Done(1, 0, 0, 4, false, 0);
+  EXPECT_TRUE(absl::IsInvalidArgument(clock.Add(refused, kFirst).status())) << "no rows, and none refused";
+  refused.set_refused_rows(5);
+  EXPECT_TRUE(absl::IsInvalidArgument(clock.Add(refused, kFirst).status())) << "more than were asked for";
+  refused.set_refused_rows(4);
+  EXPECT_TRUE(*clock.Add(refused, kFirst));
+  EXPECT_FALSE(*clock.Add(refused, kFirst));
+  ShareDone both = Done(1, 1, 2, 4, false);
+  both.set_refused_rows(2);
+  EXPECT_TRUE(absl::IsInvalidArgument(clock.Add(both, kSecond).status())) << "done and refused";
+  EXPECT_TRUE(*clock.Add(Done(1, 1, 4, 4, false, 0.5), kSecond));
+  ASSERT_TRUE(clock.Complete());
+  const SyncClock::Outcome outcome = clock.Decide({kFirst, kSecond});
+  ASSERT_EQ(outcome.decision.winners_size(), 1);
+  EXPECT_EQ(outcome.decision.winners(0).share(), 1u);
+  EXPECT_EQ(outcome.decision.rows(), 4) << "the divisor counts what was trained";
+  EXPECT_EQ(outcome.loss, 0.5);
+  EXPECT_EQ(outcome.decision.assignment(0).position().row(), 4u) << "the share goes on behind them";
+}
+
 }  // namespace
 }  // namespace tessera

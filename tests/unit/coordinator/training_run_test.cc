@@ -1,5 +1,6 @@
 #include "ps/coordinator/training_run.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/coordinator/three_members.h"
@@ -137,6 +138,39 @@ TEST(TrainingRunTest, AnAsyncBoundaryWaitsForTheTasksUnderWay) {
   run.Resume(absl::UnixEpoch());
   ASSERT_TRUE(HandOut(&run, kFirst, members, &third));
   EXPECT_EQ(third.task().optimizer_step(), 7);
+}
+
+TEST(TrainingRunTest, MoreRefusalsThanAllowedEndTheRunAndARepeatIsNone) {
+  Plan plan = SmallPlan(async);
+  plan.mutable_job()->mutable_training()->set_refusals_max(3);
+  TrainingRun run = *TrainingRun::Create(std::make_shared<const Plan>(plan));
+  run.Start(1, {kFirst}, absl::UnixEpoch());
+  for (const uint64_t refused : {2, 1, 1}) {
+    EXPECT_TRUE(run.CheckRefusals().ok());
+    Instruction next;
+    ASSERT_TRUE(HandOut(&run, kFirst, {kFirst}, &next));
+    TaskDone done;
+    done.set_task(next.task().task());
+    done.set_rows(5);
+    done.set_pushes(1);
+    done.set_refused_batches(refused);
+    done.set_refused_rows(refused * 10);
+    done.set_refusal(absl::StrCat("field ", refused));
+    for (int repeat = 0; repeat < 2; ++repeat) ASSERT_TRUE(run.Add(done, absl::UnixEpoch()).ok());
+  }
+  Report report;
+  run.Describe(&report);
+  EXPECT_EQ(report.refused_batches(), 4u);
+  EXPECT_EQ(report.refused_rows(), 40u);
+  EXPECT_EQ(report.total_rows(), 15u);
+  const absl::Status status = run.CheckRefusals();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("field 1. 4 batches were left out"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("training.refusals_max allows 3"));
+  // A run restored from a state goes on counting.
+  TrainingRun restored = *TrainingRun::Create(std::make_shared<const Plan>(plan));
+  restored.Restore(run.state());
+  EXPECT_EQ(restored.CheckRefusals(), status);
 }
 
 }  // namespace

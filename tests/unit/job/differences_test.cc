@@ -64,6 +64,7 @@ TEST(PlanDifferencesTest, ValuesThatChangeNoResultMayDiffer) {
                 job->mutable_training()->set_threads(7);
                 job->mutable_training()->set_workers(3);
                 job->mutable_training()->mutable_patience()->set_ms(1);
+                job->mutable_training()->set_refusals_max(5);
                 job->mutable_storage()->set_directory("/elsewhere");
                 job->mutable_storage()->mutable_memory_per_server()->set_bytes(1 << 20);
                 job->mutable_storage()->mutable_log_per_server()->set_bytes(1 << 30);

@@ -88,7 +88,7 @@ TEST_F(PushTest, ANewGenerationStartsAtOneAndEndsTheOlder) {
 TEST_F(PushTest, WhatCannotBeAppliedDoesNotCount) {
   PushRequest bad = MakePush(1);
   reinterpret_cast<float*>(bad.mutable_gradients()->mutable_values()->data())[0] = std::nanf("");
-  EXPECT_THAT(std::string(Send(bad).message()), HasSubstr("push 1 of worker 1 generation 1: the gradient of id"));
+  EXPECT_THAT(std::string(Send(bad).message()), HasSubstr("push 1 of worker 1 generation 1, step 1: the gradient of weight of table rows, id "));
   bad = MakePush(1);
   bad.set_divisor(0);
   EXPECT_EQ(Send(bad).code(), absl::StatusCode::kInvalidArgument);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -70,7 +71,13 @@ class EmbeddedJob {
       options.servers.push_back(servers.back().get());
       options.addresses.push_back(absl::StrCat("shard ", s));
     }
-    const std::vector<ParameterServerApi*> apis = options.servers;
+    std::vector<ParameterServerApi*> apis = options.servers;
+    std::vector<std::unique_ptr<ParameterServerApi>> wrapped;
+    for (ParameterServerApi*& api : apis) {
+      if (wrap == nullptr) break;
+      wrapped.push_back(wrap(api));
+      api = wrapped.back().get();
+    }
     Coordinator coordinator(options, Clock::Real());
     EXPECT_TRUE(coordinator.Init().ok());
 
@@ -99,6 +106,9 @@ class EmbeddedJob {
     EXPECT_TRUE(coordinator.DescribeJob(describe, &end.report).ok());
     return end;
   }
+
+  // What workers see in place of a server.
+  std::function<std::unique_ptr<ParameterServerApi>(ParameterServerApi*)> wrap;
 
   // As if nothing had ever run.
   void Forget() {

@@ -111,6 +111,7 @@ TEST(EmbeddedJobTest, ADivergingModelStopsTheJobWithStepAndRows) {
   EXPECT_EQ(end.report.state(), "failed");
   EXPECT_THAT(end.report.message(), HasSubstr("step "));
   EXPECT_THAT(end.report.message(), HasSubstr("the model diverged: "));
+  EXPECT_THAT(end.report.message(), HasSubstr("[worker 1"));
   EXPECT_THAT(end.report.message(), HasSubstr("train.csv:"));
 }
 
