@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <shared_mutex>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
@@ -33,40 +32,6 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
  private:
   Mutex* const mutex_;
-};
-
-// Many readers or one writer.
-class ABSL_LOCKABLE SharedMutex {
- public:
-  void WriterLock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  void WriterUnlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
-  void ReaderLock() ABSL_SHARED_LOCK_FUNCTION() { mutex_.lock_shared(); }
-  void ReaderUnlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock_shared(); }
-
- private:
-  std::shared_mutex mutex_;
-};
-
-class ABSL_SCOPED_LOCKABLE ReaderMutexLock {
- public:
-  explicit ReaderMutexLock(SharedMutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_->ReaderLock(); }
-  ~ReaderMutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->ReaderUnlock(); }
-  ReaderMutexLock(const ReaderMutexLock&) = delete;
-  ReaderMutexLock& operator=(const ReaderMutexLock&) = delete;
-
- private:
-  SharedMutex* const mutex_;
-};
-
-class ABSL_SCOPED_LOCKABLE WriterMutexLock {
- public:
-  explicit WriterMutexLock(SharedMutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_->WriterLock(); }
-  ~WriterMutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->WriterUnlock(); }
-  WriterMutexLock(const WriterMutexLock&) = delete;
-  WriterMutexLock& operator=(const WriterMutexLock&) = delete;
-
- private:
-  SharedMutex* const mutex_;
 };
 
 // Waits may end without a signal: always wait in a loop that tests the condition.

@@ -15,8 +15,6 @@ namespace {
 
 // Keys of one look-up: enough that neighbours share blocks, few enough that several threads have work.
 constexpr size_t kKeysPerLookUp = 512;
-// Partitions read together: few enough that the locks are short and that many threads have work.
-constexpr uint32_t kPartitionsPerRead = 16;
 
 }  // namespace
 
@@ -36,7 +34,7 @@ absl::Status TieredRowStore::Read(const PartitionedIds& grouped, absl::Span<cons
   Misses misses;
   const bool training = unknown == UnknownRow::kInitial;
   const ReadCall call = {grouped, ids, unknown, training && options_.memory_bytes_max > 0, values, absent};
-  ForPartitions(ids.size(), kPartitionsPerRead, [&](uint32_t first, uint32_t last) {
+  ForPartitions(ids.size(), kPartitionsPerGate, [&](uint32_t first, uint32_t last) {
     if (grouped.begin(first) < grouped.begin(last)) ReadPartitions(first, last, call, &misses);
   });
   if (training) {
@@ -69,7 +67,8 @@ void TieredRowStore::ReadUnknown(const Partition& partition, uint64_t id, Unknow
 
 void TieredRowStore::ReadPartitions(uint32_t first, uint32_t last, const ReadCall& call, Misses* misses) {
   // All at once: a batch may have only a few ids for each partition, too few to be asked for ahead.
-  for (uint32_t p = first; p < last; ++p) partitions_[p].mutex.ReaderLock();
+  ReadGate& gate = GateOf(first);
+  gate.EnterReader();
   uint64_t hashes[kAheadRows];
   MemoryRow* rows[kAheadRows];
   const size_t row_bytes = sizeof(MemoryRow) + layout_->dim() * sizeof(float);
@@ -89,7 +88,7 @@ void TieredRowStore::ReadPartitions(uint32_t first, uint32_t last, const ReadCal
     }
     for (uint32_t i = 0; i < count; ++i) CopyRow(call, call.grouped.position(begin + i), hashes[i], rows[i], misses);
   }
-  for (uint32_t p = first; p < last; ++p) partitions_[p].mutex.ReaderUnlock();
+  gate.LeaveReader();
 }
 
 void TieredRowStore::CopyRow(const ReadCall& call, uint32_t position, uint64_t hash, MemoryRow* row, Misses* misses) {

@@ -44,6 +44,7 @@ TieredRowStore::TieredRowStore(std::shared_ptr<const RowLayout> layout, ThreadPo
     rows_max = std::clamp<uint64_t>(RowsWithin(options_.memory_bytes_max, *layout_) / owned, 1, std::numeric_limits<uint32_t>::max() / 2);
   }
   for (uint32_t p = 0; p < kPartitions; ++p) {
+    partitions_[p].mutex.Join(&GateOf(p));
     WriterMutexLock lock(&partitions_[p].mutex);
     partitions_[p].memory.Init(p, &slabs_, &index_memory_, static_cast<uint32_t>(rows_max));
     const bool own = p >= options_.first_partition && p < options_.last_partition;

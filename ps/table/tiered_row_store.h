@@ -13,6 +13,7 @@
 #include "common/thread_pool.h"
 #include "ps/table/eviction.h"
 #include "ps/table/index_memory.h"
+#include "ps/table/partition_mutex.h"
 #include "ps/table/row_partition.h"
 #include "ps/table/row_slabs.h"
 #include "ps/table/row_store.h"
@@ -89,8 +90,11 @@ class TieredRowStore : public RowStore {
   bool spilled() const;
 
  private:
+  // Read together: few enough that a read lets writers in soon, and that many threads have work.
+  static constexpr uint32_t kPartitionsPerGate = 16;
+
   struct alignas(64) Partition {
-    mutable SharedMutex mutex;
+    mutable PartitionMutex mutex;
     RowPartition memory ABSL_GUARDED_BY(mutex);
     std::unique_ptr<Sightings> sightings ABSL_GUARDED_BY(mutex);
     uint64_t rows ABSL_GUARDED_BY(mutex) = 0;        // in memory or on disk
@@ -110,12 +114,13 @@ class TieredRowStore : public RowStore {
   struct FactsOfPartition;
   class Misses;
 
+  ReadGate& GateOf(uint32_t p) { return gates_[(p + kPartitions - options_.first_partition) % kPartitions / kPartitionsPerGate]; }
   bool admits() const { return options_.admit_at > 1; }
   // body(first, last) for all partitions, on the pool where the ids are many, so many partitions at a time.
   void ForPartitions(size_t ids, uint32_t at_a_time, absl::FunctionRef<void(uint32_t, uint32_t)> body);
   void ForEachPartition(size_t ids, absl::FunctionRef<void(uint32_t)> body);
 
-  // tiered_read.cc. The analysis of locks knows no sets of them.
+  // tiered_read.cc. The analysis of locks knows no sets of them. Partitions [first, last) of one gate.
   void ReadPartitions(uint32_t first, uint32_t last, const ReadCall& call, Misses* misses) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void CopyRow(const ReadCall& call, uint32_t position, uint64_t hash, MemoryRow* row, Misses* misses) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ReadUnknown(const Partition& partition, uint64_t id, UnknownRow unknown, float* out, uint8_t* absent)
@@ -167,6 +172,7 @@ class TieredRowStore : public RowStore {
   const TieredOptions options_;
   RowSlabs slabs_;
   IndexMemory index_memory_;
+  std::array<ReadGate, kPartitions / kPartitionsPerGate> gates_;
   const std::unique_ptr<Partition[]> partitions_;
   std::atomic<uint32_t> period_{0};
   std::atomic<uint64_t> hits_{0};
