@@ -92,6 +92,18 @@ absl::StatusOr<std::unique_ptr<LogSegment>> LogSegment::Create(const std::string
   return segment;
 }
 
+absl::Status WriteZeros(const std::string& path, uint64_t bytes) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return LogFileError(errno, "cannot create", path);
+  const std::string zeros(std::min<uint64_t>(bytes, 1u << 20), '\0');
+  absl::Status status;
+  for (uint64_t offset = 0; offset < bytes && status.ok(); offset += zeros.size()) {
+    status = WriteAll(fd, {PartOf(zeros.data(), std::min<uint64_t>(zeros.size(), bytes - offset))}, offset, path);
+  }
+  close(fd);
+  return status;
+}
+
 LogSegment::~LogSegment() { close(fd_); }
 
 uint64_t LogSegment::RecordBytes(absl::Span<const absl::string_view> pieces) {

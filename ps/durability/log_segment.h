@@ -55,6 +55,9 @@ class LogSegment {
   uint64_t offset_ = 0;
 };
 
+// Makes a file of zeros to become a segment. RESOURCE_EXHAUSTED: the disk is full. After an error the file is there in part.
+absl::Status WriteZeros(const std::string& path, uint64_t bytes);
+
 // Whose log it is, as a number.
 uint64_t LogIdOf(absl::string_view owner);
 // The number in a segment's file name, or 0.

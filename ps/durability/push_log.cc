@@ -134,8 +134,7 @@ absl::StatusOr<uint64_t> PushLog::Append(LogKind kind, absl::Span<const absl::st
   FaultPoint("log.append");
   MutexLock lock(&mutex_);
   TESSERA_RETURN_IF_ERROR(sync_failure_);
-  uint64_t used = current_ == nullptr ? 0 : current_->offset();
-  for (const Closed& segment : closed_) used += segment.bytes;
+  const uint64_t used = BytesHeld();
   if (used + bytes > options_.bytes_max) {
     return absl::ResourceExhaustedError(absl::StrCat("the log ", options_.folder, " holds ", used >> 20, " MiB of at most ",
                                                      options_.bytes_max >> 20, " MiB (storage.log_per_server)"));
@@ -181,6 +180,37 @@ absl::Status PushLog::WaitDurable(uint64_t lsn, absl::Duration patience) {
 
 absl::Status PushLog::Sync() { return WaitDurable(next_lsn() - 1, absl::InfiniteDuration()); }
 
+bool PushLog::SpareWanted() const {
+  const bool soon = current_ != nullptr && current_->offset() > options_.segment_bytes / 4;
+  return soon && spares_.empty() && !preparing_ && BytesHeld() + options_.segment_bytes <= options_.bytes_max;
+}
+
+bool PushLog::WantsSpare() const {
+  MutexLock lock(&mutex_);
+  return SpareWanted();
+}
+
+absl::Status PushLog::PrepareSpare() {
+  uint64_t number = 0;
+  {
+    MutexLock lock(&mutex_);
+    if (!SpareWanted()) return absl::OkStatus();
+    preparing_ = true;
+    number = next_number_++;  // of the spare alone: the segment that is made of it gets another
+  }
+  const std::string path = absl::StrCat(options_.folder, "/", SpareName(number));
+  absl::Status status = WriteZeros(path, options_.segment_bytes);
+  if (status.ok() && options_.power) status = SyncFile(path);
+  MutexLock lock(&mutex_);
+  preparing_ = false;
+  if (status.ok()) {
+    spares_.push_back(number);
+  } else {
+    status.Update(RemoveFile(path));
+  }
+  return status;
+}
+
 absl::Status PushLog::Drop(uint64_t needed_lsn) {
   MutexLock lock(&mutex_);
   if (needed_lsn >= next_lsn_) TESSERA_RETURN_IF_ERROR(CloseCurrent());
@@ -213,6 +243,10 @@ uint64_t PushLog::durable_lsn() const {
 
 uint64_t PushLog::bytes() const {
   MutexLock lock(&mutex_);
+  return BytesHeld();
+}
+
+uint64_t PushLog::BytesHeld() const {
   uint64_t bytes = current_ == nullptr ? 0 : current_->offset();
   for (const Closed& segment : closed_) bytes += segment.bytes;
   return bytes;

@@ -45,6 +45,12 @@ class PushLog {
   absl::Status WaitDurable(uint64_t lsn, absl::Duration patience);
   // WaitDurable of all that was appended.
   absl::Status Sync();
+  // Writes a file of zeros for the segment to come, unless there is one to be reused: room for a record in new pages costs several times what
+  // the record does, and a sync of blocks that were never written has to write down where they are. Slow, and beside appends. An append does
+  // without it where it failed, and says what is wrong.
+  absl::Status PrepareSpare();
+  // It would do something.
+  bool WantsSpare() const;
   // Removes segments of which nothing from `needed_lsn` on is needed; a few files are kept for reuse.
   absl::Status Drop(uint64_t needed_lsn);
 
@@ -62,6 +68,8 @@ class PushLog {
 
   explicit PushLog(PushLogOptions options);
   std::string PathOf(uint64_t number) const;
+  bool SpareWanted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t BytesHeld() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Roll(uint64_t record_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CloseCurrent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SyncTo(uint64_t lsn, absl::Time deadline);
@@ -74,6 +82,7 @@ class PushLog {
   std::deque<Closed> closed_ ABSL_GUARDED_BY(mutex_);              // older segments, in order
   std::shared_ptr<LogSegment> current_ ABSL_GUARDED_BY(mutex_);    // null: the next append makes one
   std::deque<uint64_t> spares_ ABSL_GUARDED_BY(mutex_);            // files that may be used again
+  bool preparing_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t next_lsn_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t synced_lsn_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -62,6 +62,7 @@ absl::StatusOr<uint64_t> ShardState::Append(LogKind kind, const LogBody& body) {
   absl::StatusOr<uint64_t> lsn = log_->Append(kind, body.pieces());
   if (lsn.ok()) {
     lsn_ = *lsn;
+    if (upkeep_ != nullptr && log_->WantsSpare()) upkeep_->Kick();
     return lsn;
   }
   if (absl::IsResourceExhausted(lsn.status())) return absl::ResourceExhaustedError(absl::StrCat("full: ", lsn.status().message()));

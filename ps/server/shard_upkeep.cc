@@ -30,6 +30,11 @@ void ShardState::StartUpkeep() {
 }
 
 void ShardState::Upkeep() {
+  if (log_ != nullptr) {
+    // Appends do without it.
+    const absl::Status spare = log_->PrepareSpare();
+    if (!spare.ok() && !absl::IsResourceExhausted(spare)) LogError(absl::StrCat("no room is made ahead for the log: ", spare.message()));
+  }
   absl::Status status;
   {
     MutexLock lock(&upkeep_mutex_);

@@ -49,6 +49,23 @@ TEST_P(LogDiskTest, AFullDiskRefusesAnAppendAsAWholeAndThereIsRoomAgain) {
   }
 }
 
+TEST_P(LogDiskTest, NoRoomToPrepareLeavesNothingAndAppendsGoOn) {
+  if (!disk_.mounted()) GTEST_SKIP() << "may not mount a file system of its own here";
+  ASSERT_TRUE(Open().ok());
+  AppendMany(2, 50000);
+  disk_.Fill(100000);
+  ASSERT_TRUE(log_->WantsSpare());
+  const size_t files = Snapshot(options_.folder).size();
+  ExpectFull(log_->PrepareSpare());
+  EXPECT_EQ(Snapshot(options_.folder).size(), files);
+  AppendMany(2, 50000);
+  disk_.MakeRoom();
+  ASSERT_TRUE(log_->PrepareSpare().ok());
+  AppendMany(4, 50000);
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(replayed_, appended_);
+}
+
 TEST_P(LogDiskTest, DroppingMakesRoomForWhatComes) {
   if (!disk_.mounted()) GTEST_SKIP() << "may not mount a file system of its own here";
   ASSERT_TRUE(Open().ok());

@@ -86,6 +86,9 @@ TEST_F(PushLogTest, WhatIsNeededIsNeverDropped) {
     }
     needed += random.Below(log_->next_lsn() + 1 - needed);
     ASSERT_TRUE(log_->Drop(needed).ok());
+    if (random.Below(3) == 0) {
+      ASSERT_TRUE(log_->PrepareSpare().ok());
+    }
     if (random.Below(4) == 0) {
       ASSERT_TRUE(Open(needed, needed).ok());
     } else {
@@ -99,6 +102,34 @@ TEST_F(PushLogTest, WhatIsNeededIsNeverDropped) {
     }
   }
   EXPECT_GT(appended_.back().lsn, 500u);
+}
+
+TEST_F(PushLogTest, WhatIsPreparedAheadBecomesTheNextSegment) {
+  const auto spares = [&] {
+    const auto files = Snapshot(options_.folder);
+    return std::count_if(files.begin(), files.end(), [](const auto& file) { return absl::EndsWith(file.first, ".spare"); });
+  };
+  for (const bool power : {false, true}) {
+    options_.power = power;
+    ASSERT_TRUE(Open().ok());
+    EXPECT_FALSE(log_->WantsSpare()) << "nothing is written yet";
+    AppendMany(2, 200);
+    EXPECT_TRUE(log_->WantsSpare());
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      ASSERT_TRUE(log_->PrepareSpare().ok());
+      EXPECT_FALSE(log_->WantsSpare());
+      EXPECT_EQ(spares(), 1);
+    }
+    AppendMany(4, 200);
+    EXPECT_EQ(spares(), 0);
+    ASSERT_TRUE(log_->PrepareSpare().ok());
+    AppendMany(1, 200);
+    ASSERT_TRUE(Open().ok()) << "a log with a file of zeros beside it";
+    EXPECT_EQ(replayed_, appended_);
+    AppendMany(10, 200);
+    ASSERT_TRUE(Open().ok());
+    EXPECT_EQ(replayed_, appended_);
+  }
 }
 
 TEST_F(PushLogTest, AFullLogRefusesAnAppendAsAWholeAndGoesOnOnceItIsShorter) {
