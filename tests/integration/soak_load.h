@@ -36,6 +36,14 @@ struct SoakFigures {
   Latency pull_latency;
 };
 
+// What cannot fail: it would be a bug of the soak or of the server.
+inline void Must(absl::string_view what, const absl::Status& status) {
+  if (!status.ok()) Broken(absl::StrCat(what, ": ", status.ToString()));
+}
+inline std::string CountsOf(const TableStatus& table) {
+  return absl::StrCat(table.rows(), " rows, ", table.inserted(), " inserted, ", table.evicted(), " evicted, ", table.refused(), " refused");
+}
+
 // One owner. What is wrong is Broken, what is down UNAVAILABLE.
 class SoakLoad {
  public:
