@@ -64,9 +64,11 @@ TEST_F(ReadGateTest, ReadersOfAllPartitionsNeverSeeHalfAChangeAndNoChangeIsLost)
 TEST_F(ReadGateTest, WritersOfOtherPartitionsAndReadersOfOneDoNotWaitForAWriter) {
   WriterMutexLock first(&pairs_[0].mutex);
   std::thread([&] {
-    WriterMutexLock second(&pairs_[1].mutex);
+    {
+      WriterMutexLock second(&pairs_[1].mutex);
+      ++pairs_[1].a;
+    }
     ReaderMutexLock third(&pairs_[2].mutex);
-    ++pairs_[1].a;
   }).join();
   EXPECT_EQ(pairs_[1].a, 1u);
 }
