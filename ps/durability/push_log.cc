@@ -125,6 +125,7 @@ absl::Status PushLog::Roll(uint64_t record_bytes) {
                                               std::max(options_.segment_bytes, record_bytes)));
   if (options_.power) TESSERA_RETURN_IF_ERROR(SyncFolder(options_.folder));
   current_ = std::move(segment);
+  spare_tried_ = false;
   ++next_number_;
   return absl::OkStatus();
 }
@@ -182,7 +183,7 @@ absl::Status PushLog::Sync() { return WaitDurable(next_lsn() - 1, absl::Infinite
 
 bool PushLog::SpareWanted() const {
   const bool soon = current_ != nullptr && current_->offset() > options_.segment_bytes / 4;
-  return soon && spares_.empty() && !preparing_ && BytesHeld() + options_.segment_bytes <= options_.bytes_max;
+  return soon && spares_.empty() && !spare_tried_ && BytesHeld() + options_.segment_bytes <= options_.bytes_max;
 }
 
 bool PushLog::WantsSpare() const {
@@ -195,20 +196,24 @@ absl::Status PushLog::PrepareSpare() {
   {
     MutexLock lock(&mutex_);
     if (!SpareWanted()) return absl::OkStatus();
-    preparing_ = true;
+    spare_tried_ = true;
     number = next_number_++;  // of the spare alone: the segment that is made of it gets another
   }
   const std::string path = absl::StrCat(options_.folder, "/", SpareName(number));
+  std::error_code error;
+  const fs::space_info disk = fs::space(options_.folder, error);
+  if (!error && disk.available < 4 * options_.segment_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("the disk is full: ", options_.folder, " has ", disk.available >> 20, " MiB left"));
+  }
   absl::Status status = WriteZeros(path, options_.segment_bytes);
   if (status.ok() && options_.power) status = SyncFile(path);
-  MutexLock lock(&mutex_);
-  preparing_ = false;
-  if (status.ok()) {
-    spares_.push_back(number);
-  } else {
+  if (!status.ok()) {
     status.Update(RemoveFile(path));
+    return status;
   }
-  return status;
+  MutexLock lock(&mutex_);
+  spares_.push_back(number);
+  return absl::OkStatus();
 }
 
 absl::Status PushLog::Drop(uint64_t needed_lsn) {

@@ -47,7 +47,7 @@ class PushLog {
   absl::Status Sync();
   // Writes a file of zeros for the segment to come, unless there is one to be reused: room for a record in new pages costs several times what
   // the record does, and a sync of blocks that were never written has to write down where they are. Slow, and beside appends. An append does
-  // without it where it failed, and says what is wrong.
+  // without it where it failed, and says what is wrong. RESOURCE_EXHAUSTED: the disk has less than four segments left, which others need.
   absl::Status PrepareSpare();
   // It would do something.
   bool WantsSpare() const;
@@ -82,7 +82,7 @@ class PushLog {
   std::deque<Closed> closed_ ABSL_GUARDED_BY(mutex_);              // older segments, in order
   std::shared_ptr<LogSegment> current_ ABSL_GUARDED_BY(mutex_);    // null: the next append makes one
   std::deque<uint64_t> spares_ ABSL_GUARDED_BY(mutex_);            // files that may be used again
-  bool preparing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool spare_tried_ ABSL_GUARDED_BY(mutex_) = false;               // during the current segment: one that failed is not tried again at once
   uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t next_lsn_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t synced_lsn_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -88,6 +88,8 @@ absl::Status TieredRowStore::TakeBatch(uint32_t p, uint64_t lsn_max, size_t rows
 }
 
 absl::Status TieredRowStore::PutRow(Partition* partition, MemoryRow* row, std::string* key, std::string* value, StateDb::Batch* batch) {
+  const SavedRow saved = {row->id, row->header, absl::MakeSpan(row->floats(), layout_->floats())};
+  if (!row->Is(MemoryRow::kGone)) TESSERA_RETURN_IF_ERROR(EncodeRow(saved, key, value));
   partition->disk_lsn = std::max(partition->disk_lsn, row->header.lsn);
   if (row->Is(MemoryRow::kOnDisk)) {
     partition->disk_digest -= row->digest;
@@ -99,14 +101,12 @@ absl::Status TieredRowStore::PutRow(Partition* partition, MemoryRow* row, std::s
     row->digest = 0;
     return absl::OkStatus();
   }
-  const SavedRow saved = {row->id, row->header, absl::MakeSpan(row->floats(), layout_->floats())};
-  const absl::Status status = EncodeRow(saved, key, value);
   row->digest = ContentHash(*key, saved.floats);
   row->Set(MemoryRow::kOnDisk);
   partition->disk_digest += row->digest;
   ++partition->disk_rows;
   batch->Put(*key, *value);
-  return status;
+  return absl::OkStatus();
 }
 
 void TieredRowStore::PutSummary(const Partition& partition, uint32_t p, StateDb::Batch* batch) {

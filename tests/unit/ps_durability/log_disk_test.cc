@@ -15,6 +15,9 @@ class LogDiskTest : public LogTest, public ::testing::WithParamInterface<bool> {
     options_.segment_bytes = 256u << 10;
     options_.power = GetParam();
   }
+  void SetUp() override {
+    if (!disk_.mounted()) GTEST_SKIP() << "may not mount a file system of its own here";
+  }
   void ExpectFull(const absl::Status& status) const {
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(options_.folder));
@@ -24,7 +27,6 @@ class LogDiskTest : public LogTest, public ::testing::WithParamInterface<bool> {
 };
 
 TEST_P(LogDiskTest, AFullDiskRefusesAnAppendAsAWholeAndThereIsRoomAgain) {
-  if (!disk_.mounted()) GTEST_SKIP() << "may not mount a file system of its own here";
   ASSERT_TRUE(Open().ok());
   AppendMany(3, 5000);
   for (const uint64_t spare : {0, 4096, 100000, 300000}) {
@@ -50,7 +52,6 @@ TEST_P(LogDiskTest, AFullDiskRefusesAnAppendAsAWholeAndThereIsRoomAgain) {
 }
 
 TEST_P(LogDiskTest, NoRoomToPrepareLeavesNothingAndAppendsGoOn) {
-  if (!disk_.mounted()) GTEST_SKIP() << "may not mount a file system of its own here";
   ASSERT_TRUE(Open().ok());
   AppendMany(2, 50000);
   disk_.Fill(100000);
@@ -58,8 +59,11 @@ TEST_P(LogDiskTest, NoRoomToPrepareLeavesNothingAndAppendsGoOn) {
   const size_t files = Snapshot(options_.folder).size();
   ExpectFull(log_->PrepareSpare());
   EXPECT_EQ(Snapshot(options_.folder).size(), files);
+  EXPECT_FALSE(log_->WantsSpare()) << "not again for the same segment";
   AppendMany(2, 50000);
   disk_.MakeRoom();
+  AppendMany(4, 50000);
+  ASSERT_TRUE(log_->WantsSpare());
   ASSERT_TRUE(log_->PrepareSpare().ok());
   AppendMany(4, 50000);
   ASSERT_TRUE(Open().ok());
@@ -67,7 +71,6 @@ TEST_P(LogDiskTest, NoRoomToPrepareLeavesNothingAndAppendsGoOn) {
 }
 
 TEST_P(LogDiskTest, DroppingMakesRoomForWhatComes) {
-  if (!disk_.mounted()) GTEST_SKIP() << "may not mount a file system of its own here";
   ASSERT_TRUE(Open().ok());
   absl::Status status;
   while (status.ok()) status = Append(50000);
@@ -81,7 +84,6 @@ TEST_P(LogDiskTest, DroppingMakesRoomForWhatComes) {
 
 // The file that shall be used again is too small for the record, and cannot grow.
 TEST_P(LogDiskTest, AFileThatCannotBeUsedAgainDoesNotStandInTheWay) {
-  if (!disk_.mounted()) GTEST_SKIP() << "may not mount a file system of its own here";
   ASSERT_TRUE(Open().ok());
   AppendMany(25, 50000);
   const uint64_t needed = log_->next_lsn() - 1;
