@@ -2,7 +2,7 @@
 #include "common/fault_point.h"
 #include "ps/server/shard_state.h"
 #include "tests/unit/ps_optimizer/every_optimizer.h"
-#include "tests/unit/ps_server/server_fixture.h"
+#include "tests/unit/ps_server/pushes.h"
 
 namespace tessera {
 namespace {
@@ -79,14 +79,9 @@ class CrashModel : public ::testing::TestWithParam<CrashSetting> {
   }
 
   PushRequest MakePush(uint64_t sequence, uint32_t worker) {
-    PushRequest request;
-    *request.mutable_peer() = durable_->MakePeer(0, worker);
-    request.set_sequence(sequence);
-    request.set_optimizer_step(sequence);
-    request.set_sparse_learning_rate(0.05);
-    request.set_dense_learning_rate(0.01);
-    request.set_divisor(10);
-    durable_->FillGradients(0, durable_->RandomShare(0, random_.Next(), 20 + random_.Below(250), kWorld), 0, 1, request.mutable_gradients());
+    const uint64_t key = random_.Next();
+    const ShareGradients share = durable_->RandomShare(0, key, 20 + random_.Below(250), kWorld);
+    PushRequest request = tessera::MakePush(*durable_, 0, durable_->MakePeer(0, worker), sequence, share);
     SightSome(request.mutable_gradients());
     return request;
   }

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "common/fault_point.h"
-#include "tests/unit/ps_server/server_fixture.h"
+#include "tests/unit/ps_server/pushes.h"
 
 namespace tessera {
 
@@ -29,16 +29,8 @@ class DamageTest : public ServerTest {
 
   // 300 of the first `world` ids.
   absl::Status Push(uint64_t sequence, uint64_t world = 3000) {
-    PushRequest request;
-    *request.mutable_peer() = group_->MakePeer(0, 1);
-    request.set_sequence(sequence);
-    request.set_optimizer_step(sequence);
-    request.set_sparse_learning_rate(0.05);
-    request.set_dense_learning_rate(0.01);
-    request.set_divisor(10);
-    group_->FillGradients(0, group_->RandomShare(0, sequence, 300, world), 0, 1, request.mutable_gradients());
     PushReply reply;
-    return server_->Push(request, &reply);
+    return server_->Push(MakePush(*group_, 0, group_->MakePeer(0, 1), sequence, group_->RandomShare(0, sequence, 300, world)), &reply);
   }
   // Six pushes on disk, two in the log, and the end of the process. The whole folder is kept in kept_.
   void Train() {

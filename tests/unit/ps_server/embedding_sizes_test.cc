@@ -1,5 +1,5 @@
 // Rows of any size on their whole way: memory, disk, a start after a crash, a checkpoint, other servers.
-#include "tests/unit/ps_server/server_fixture.h"
+#include "tests/unit/ps_server/pushes.h"
 
 namespace tessera {
 namespace {
@@ -18,14 +18,8 @@ class EmbeddingSizes : public ::testing::TestWithParam<uint32_t> {
     const ShareGradients share = groups[0]->RandomShare(0, sequence, 500);
     for (ServerGroup* group : groups) {
       for (uint32_t s = 0; s < group->shards(); ++s) {
-        PushRequest request;
-        *request.mutable_peer() = group->MakePeer(s, 1);
-        request.set_sequence(group->opened_step() > 0 ? 1 : sequence);  // a restored server begins a new ledger
-        request.set_optimizer_step(sequence);
-        request.set_sparse_learning_rate(0.05);
-        request.set_dense_learning_rate(0.01);
-        request.set_divisor(10);
-        group->FillGradients(s, share, 0, 1, request.mutable_gradients());
+        PushRequest request = MakePush(*group, s, group->MakePeer(s, 1), sequence, share);
+        if (group->opened_step() > 0) request.set_sequence(1);  // a restored server begins a new ledger
         PushReply reply;
         const absl::Status status = group->server(s).Push(request, &reply);
         ASSERT_TRUE(status.ok()) << status;

@@ -1,5 +1,5 @@
 // async: pushes are applied on arrival, each once.
-#include "tests/unit/ps_server/server_fixture.h"
+#include "tests/unit/ps_server/pushes.h"
 
 #include "ps/server/ledger.h"
 
@@ -12,16 +12,8 @@ class PushTest : public ::testing::Test {
  protected:
   PushTest() : group_(1) { EXPECT_TRUE(group_.Open().ok()); }
   PushRequest MakePush(uint64_t sequence, uint32_t worker = 1, uint64_t generation = 1) {
-    ShareGradients share = group_.RandomShare(0, MixKey(sequence, worker), 50);
-    PushRequest request;
-    *request.mutable_peer() = group_.MakePeer(0, worker, generation);
-    request.set_sequence(sequence);
-    request.set_optimizer_step(sequence);
-    request.set_sparse_learning_rate(0.05);
-    request.set_dense_learning_rate(0.01);
-    request.set_divisor(10);
-    group_.FillGradients(0, share, 0, 1, request.mutable_gradients());
-    return request;
+    const ShareGradients share = group_.RandomShare(0, MixKey(sequence, worker), 50);
+    return tessera::MakePush(group_, 0, group_.MakePeer(0, worker, generation), sequence, share);
   }
   absl::Status Send(const PushRequest& request) {
     PushReply reply;

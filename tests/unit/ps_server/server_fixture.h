@@ -18,6 +18,7 @@
 #include "common/thread_pool.h"
 #include "ps/server/server.h"
 #include "tests/unit/ps_server/decisions.h"
+#include "tests/unit/ps_server/server_test.h"
 
 namespace tessera {
 
@@ -281,25 +282,6 @@ class ServerGroup {
   uint64_t opened_step_ = 0;
   uint64_t opened_rows_ = 0;
   uint64_t digest_ = 0;
-};
-
-// A fresh folder per test, removed at the end.
-class ServerTest : public ::testing::Test {
- protected:
-  ServerTest() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() / absl::StrCat("tessera_server_", info->name(), "_", ::getpid());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~ServerTest() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  std::string folder(const std::string& name = "") const { return (folder_ / name).string(); }
-
- private:
-  std::filesystem::path folder_;
 };
 
 }  // namespace tessera
