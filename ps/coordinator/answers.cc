@@ -10,8 +10,10 @@ void CoordinatorState::Poll(const DoneRequest& request, absl::Time now) {
   Members::Info* info = members_.Find(request.worker(), request.generation());
   if (info == nullptr) return;
   if (over()) info->told_stop = true;
-  if (over() || info->fenced || phase_ != Phase::kTraining) return;
-  training_->Give(info->member, members_.Live());
+  if (over() || info->fenced) return;
+  if (stage_ == Stage::kPlan && !surveyor_.has_value()) surveyor_ = info->member;
+  if (evaluation_.has_value()) evaluation_->Give(info->member, members_.Live());
+  if (phase_ == Phase::kTraining) training_->Give(info->member, members_.Live());
   Advance(now);
 }
 

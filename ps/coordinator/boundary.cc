@@ -70,7 +70,9 @@ void CoordinatorState::LeaveBoundary(const OrderResult& published, absl::Time no
 void CoordinatorState::Resume(absl::Time now) {
   training_->SetSaved(now);
   if (training_->Over()) return OrderReadFinal();
+  interrupt_saved_ = true;
   if (interrupt_.has_value()) return EndInterrupted(now);
+  interrupt_saved_ = false;
   training_->Resume(now);
   SetPhase(Phase::kTraining, now);
   Enter(Stage::kTrain);

@@ -30,9 +30,9 @@ void Coordinator::Impl::Notify() {
 absl::Status Coordinator::Impl::Join(const JoinRequest& request, JoinReply* reply) {
   MutexLock lock(&mutex_);
   state_->Tick(clock_->Now());
-  state_->Join(request, clock_->Now(), reply);
+  const absl::Status status = state_->Join(request, clock_->Now(), reply);
   Notify();
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status Coordinator::Impl::Heartbeat(const HeartbeatRequest& request, HeartbeatReply* reply) {

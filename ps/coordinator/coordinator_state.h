@@ -40,7 +40,8 @@ class CoordinatorState {
   CoordinatorState(CoordinatorStart start, absl::Time now);
 
   // --- Events (events.cc).
-  void Join(const JoinRequest& request, absl::Time now, JoinReply* reply);
+  // FAILED_PRECONDITION: another process took this one's place.
+  absl::Status Join(const JoinRequest& request, absl::Time now, JoinReply* reply);
   // False: fenced, or unknown.
   bool Heartbeat(const HeartbeatRequest& request, absl::Time now);
   // What a worker reports. A failure of the job is an outcome, not an error of the call.
@@ -120,6 +121,12 @@ class CoordinatorState {
   absl::Status Add(const DoneRequest& request, Member member, absl::Time now);
   void NotePlanKnown(const DoneRequest& request, Members::Info* info) const;
   void CheckProgress(absl::Time now);
+  // The member is fenced: what it had is for others. `dead`: it did not leave by itself.
+  void Lose(Member member, bool dead, const std::string& why, absl::Time now);
+  // The job waits for whoever comes next, but not longer than its patience.
+  void CheckAnybodyLeft(absl::Time now);
+  void Note(const std::string& event);
+  bool NeedsWorkers() const { return stage_ != Stage::kFirstWorker && stage_ != Stage::kWorkers; }
   // The first end of a job stays.
   void EndJob(Phase phase, absl::StatusCode code, const std::string& message, absl::Time now);
   void EndInterrupted(absl::Time now);
@@ -157,6 +164,14 @@ class CoordinatorState {
   uint64_t evaluations_asked_ = 0;
   std::optional<EvaluationRound> evaluation_;
   Decision evaluation_decision_;
+  // What became of workers: for the report.
+  uint32_t workers_lost_ = 0;
+  uint32_t workers_left_ = 0;
+  std::vector<std::string> events_;
+  bool events_changed_ = false;
+  std::string last_loss_;                 // why there is nobody left
+  absl::Time alone_since_ = absl::InfiniteFuture();
+
   std::optional<uint64_t> went_back_at_;  // the step of the last loss of state
 
   // The boundary that is being passed.
@@ -172,6 +187,7 @@ class CoordinatorState {
   bool journaled_ = false;             // the servers were opened, and a whole record written
   bool whole_due_ = false;
   bool over_recorded_ = false;
+  bool interrupt_saved_ = false;       // the interrupt came to a checkpoint
   uint64_t recorded_changes_ = 0;      // of training_
   uint64_t recorded_asked_ = 0;
   int recorded_evaluations_ = 0;

@@ -1,5 +1,6 @@
 #include "ps/coordinator/evaluation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/status_macros.h"
@@ -7,13 +8,25 @@
 namespace tessera {
 
 EvaluationRound::EvaluationRound(uint64_t number, bool holdout, std::vector<Member> members)
-    : number_(number), holdout_(holdout), members_(std::move(members)), done_(members_.size()) {}
+    : number_(number), holdout_(holdout), members_(std::move(members)) {
+  if (members_.empty()) members_.emplace_back();
+  done_.resize(members_.size());
+}
 
 std::optional<uint32_t> EvaluationRound::OpenPart(Member member) const {
   for (size_t i = 0; i < members_.size(); ++i) {
     if (members_[i] == member && !done_[i]) return static_cast<uint32_t>(i);
   }
   return std::nullopt;
+}
+
+void EvaluationRound::Give(Member member, absl::Span<const Member> live) {
+  if (OpenPart(member).has_value()) return;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (done_[i] || std::find(live.begin(), live.end(), members_[i]) != live.end()) continue;
+    members_[i] = member;
+    return;
+  }
 }
 
 absl::StatusOr<bool> EvaluationRound::Add(const EvaluationDone& done, Member member) {

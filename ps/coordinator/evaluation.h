@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "common/score.h"
 #include "proto/coordinator.pb.h"
 #include "ps/coordinator/members.h"
@@ -15,7 +16,7 @@ namespace tessera {
 // Thread-compatible, pure. The score does not depend on the number of workers nor on who answers first.
 class EvaluationRound {
  public:
-  // REQUIRES: members is not empty.
+  // One part for each member; without any, one for whoever comes.
   EvaluationRound(uint64_t number, bool holdout, std::vector<Member> members);
 
   uint64_t number() const { return number_; }
@@ -23,6 +24,8 @@ class EvaluationRound {
   uint32_t parts() const { return static_cast<uint32_t>(members_.size()); }
   // The part this member still has to score.
   std::optional<uint32_t> OpenPart(Member member) const;
+  // Gives a member that has none a part whose member is not among `live`.
+  void Give(Member member, absl::Span<const Member> live);
   // Merges a report. False if it is a repeated one, or of another evaluation. INVALID_ARGUMENT if two parts overlap.
   absl::StatusOr<bool> Add(const EvaluationDone& done, Member member);
   bool Complete() const { return Awaited().empty(); }
@@ -33,7 +36,7 @@ class EvaluationRound {
  private:
   const uint64_t number_;
   const bool holdout_;
-  const std::vector<Member> members_;
+  std::vector<Member> members_;  // by part
   std::vector<bool> done_;
   ScoreCounter counter_;
 };

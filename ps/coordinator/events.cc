@@ -1,4 +1,5 @@
 // What happens to the coordinator: calls of workers, time, an interrupt, the end of an order.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -41,8 +42,14 @@ CoordinatorState::CoordinatorState(CoordinatorStart start, absl::Time now)
   if (CanGoOn()) GoOn(now);
 }
 
-void CoordinatorState::Join(const JoinRequest& request, absl::Time now, JoinReply* reply) {
-  const Members::Info* info = members_.Join(request.nonce(), request.name(), now);
+absl::Status CoordinatorState::Join(const JoinRequest& request, absl::Time now, JoinReply* reply) {
+  std::optional<Member> before;
+  for (const Members::Info* other : members_.OfIdentity(request.identity())) {
+    if (other->nonce != request.nonce() && !other->fenced) before = other->member;
+  }
+  TESSERA_ASSIGN_OR_RETURN(const Members::Info* info, members_.Join(request, now));
+  alone_since_ = absl::InfiniteFuture();
+  if (before.has_value()) Lose(*before, /*dead=*/true, "another process took its place", now);
   if (!surveyor_.has_value()) surveyor_ = info->member;
   reply->set_worker(info->member.worker);
   reply->set_generation(info->member.generation);
@@ -53,6 +60,7 @@ void CoordinatorState::Join(const JoinRequest& request, absl::Time now, JoinRepl
   reply->set_lease_ms(kLeaseMs);
   reply->set_patience_ms(absl::ToInt64Milliseconds(Patience()));
   Advance(now);
+  return absl::OkStatus();
 }
 
 bool CoordinatorState::Heartbeat(const HeartbeatRequest& request, absl::Time now) {
@@ -107,6 +115,9 @@ absl::Status CoordinatorState::Add(const DoneRequest& request, Member member, ab
       return absl::Status(code, absl::StrCat(failure.message(), who));
     }
     case DoneRequest::kLeaving:
+      members_.Fence(members_.Find(member.worker, member.generation));
+      Lose(member, /*dead=*/false, "it was told to stop", now);
+      return absl::OkStatus();
     case DoneRequest::kNothing:
     case DoneRequest::DONE_NOT_SET:
       return absl::OkStatus();
@@ -127,15 +138,52 @@ void CoordinatorState::NotePlanKnown(const DoneRequest& request, Members::Info* 
 void CoordinatorState::Tick(absl::Time now) {
   if (over()) return;
   for (const Members::Info* info : members_.Tick(now)) {
-    EndJob(Phase::kFailed, absl::StatusCode::kUnavailable,
-           absl::StrCat(members_.Describe(info->member), " sent no heartbeat for ", absl::FormatDuration(kLease),
-                        ": it died, hangs or cannot reach the coordinator; see its log, then start the job again to resume"),
-           now);
+    Lose(info->member, /*dead=*/true,
+         absl::StrCat("no heartbeat for ", absl::FormatDuration(kLease), ": it died, hangs or cannot reach the coordinator"), now);
   }
   // This process stood still: nobody could be heard.
   deadline_ += members_.late();
   if (!over() && phase_ == Phase::kTraining) CheckProgress(now);
+  CheckAnybodyLeft(now);
   Advance(now);
+}
+
+void CoordinatorState::Lose(Member member, bool dead, const std::string& why, absl::Time now) {
+  ++(dead ? workers_lost_ : workers_left_);
+  const std::string who = members_.Describe(member);
+  const std::string what = absl::StrCat(who, dead ? " is lost: " : " has left: ", why);
+  Note(what);
+  last_loss_ = what;
+  ++news_;  // its work is for others
+  const std::vector<Member> live = members_.Live();
+  if (surveyor_ == member) surveyor_ = live.empty() ? std::nullopt : std::optional<Member>(live.front());
+  if (live.empty()) alone_since_ = now;
+  if (!training_.has_value()) return;
+  if (const absl::Status status = training_->Lose(member, dead); !status.ok()) {
+    EndJob(Phase::kFailed, status.code(), absl::StrCat(status.message(), " (", what, ")"), now);
+  }
+}
+
+void CoordinatorState::CheckAnybodyLeft(absl::Time now) {
+  if (over() || !NeedsWorkers() || !members_.Live().empty()) return;
+  // Nobody will come to a boundary, so there is nothing to wait for.
+  if (interrupt_.has_value() && stage_ == Stage::kTrain && training_->sync()) training_->SaveNow();
+  if (interrupt_.has_value() && (stage_ == Stage::kScore || stage_ == Stage::kScoreFinal)) return EndInterrupted(now);
+  alone_since_ = std::min(alone_since_, now) + members_.late();
+  if (now - alone_since_ <= Patience()) return;
+  const std::string lost = last_loss_.empty() ? "no worker is there" : absl::StrCat(last_loss_, ". It was the last one");
+  EndJob(Phase::kFailed, absl::StatusCode::kUnavailable,
+         absl::StrCat(lost, ", and no other joined within ", absl::FormatDuration(Patience()),
+                      " (training.patience); see its log, then start the job again to go on"),
+         now);
+}
+
+void CoordinatorState::Note(const std::string& event) {
+  constexpr size_t kEventsMax = 100;
+  const uint64_t step = training_.has_value() ? training_->step() : 0;
+  events_.push_back(absl::StrCat("step ", step, ": ", event));
+  if (events_.size() > kEventsMax) events_.erase(events_.begin());
+  events_changed_ = true;
 }
 
 void CoordinatorState::CheckProgress(absl::Time now) {
@@ -146,6 +194,17 @@ void CoordinatorState::CheckProgress(absl::Time now) {
   if (now - training_->last_progress() <= limit) return;
   const std::vector<Member> awaited = training_->Awaited();
   if (awaited.empty()) return;
+  // Those who hold up others are given up; with nobody else left the job ends.
+  if (training_->sync() && awaited.size() < members_.Live().size()) {
+    for (const Member& member : awaited) {
+      Members::Info* info = members_.Find(member.worker, member.generation);
+      if (info == nullptr || info->fenced) continue;
+      members_.Fence(info);
+      Lose(member, /*dead=*/true, absl::StrCat("no progress for ", absl::FormatDuration(limit)), now);
+    }
+    if (!over()) training_->Touch(now);
+    return;
+  }
   const std::string why = training_->sync() ? absl::StrCat(" (training.patience and ", absl::FormatDuration(kLastCalls), ")") : "";
   EndJob(Phase::kFailed, absl::StatusCode::kDeadlineExceeded,
          absl::StrCat("step ", training_->step() + 1, ": no progress for ", absl::FormatDuration(limit), why, " from ",
@@ -157,6 +216,7 @@ void CoordinatorState::Interrupt(const std::string& reason, absl::Time now) {
   if (over() || interrupt_.has_value()) return;
   interrupt_ = reason;
   if (phase_ >= Phase::kTraining) training_->Interrupt();
+  CheckAnybodyLeft(now);
   Advance(now);
 }
 

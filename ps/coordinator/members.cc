@@ -1,6 +1,7 @@
 #include "ps/coordinator/members.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -9,28 +10,51 @@ namespace {
 
 // Ticks come several times a second; a longer gap means that this process did not run.
 constexpr absl::Duration kTickGapMax = absl::Seconds(2);
+constexpr size_t kPastNoncesMax = 64;
 
 }  // namespace
 
-Members::Info* Members::Join(uint64_t nonce, const std::string& name, absl::Time now) {
+absl::StatusOr<Members::Info*> Members::Join(const JoinRequest& request, absl::Time now) {
   Info* info = nullptr;
   for (auto& [worker, other] : members_) {
-    if (other.nonce == nonce) info = &other;
+    const std::vector<uint64_t>& past = other.past_nonces;
+    if (std::find(past.begin(), past.end(), request.nonce()) != past.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another process, ", other.name, ", joined as worker \"", other.identity, "\" since; this one is given up"));
+    }
+    if (other.nonce == request.nonce() || (!request.identity().empty() && other.identity == request.identity())) info = &other;
   }
   if (info == nullptr) {
     const uint32_t worker = static_cast<uint32_t>(members_.size()) + 1;
     info = &members_[worker];
-    info->member = {worker, ++generations_};
-    info->nonce = nonce;
-  } else if (info->fenced) {
+    info->member.worker = worker;
+    info->fenced = true;  // until it has a generation
+    info->nonce = request.nonce();
+    info->identity = request.identity();
+  }
+  if (info->nonce != request.nonce()) {
+    info->past_nonces.push_back(std::exchange(info->nonce, request.nonce()));
+    if (info->past_nonces.size() > kPastNoncesMax) info->past_nonces.erase(info->past_nonces.begin());
+    info->fenced = true;
+  }
+  if (info->fenced) {
     info->member.generation = ++generations_;
     info->fenced = false;
     info->plan_incarnation = 0;
+    info->told_stop = false;
     info->changed = true;
   }
-  info->name = name;
+  info->name = request.name();
   Renew(info, now);
   return info;
+}
+
+std::vector<const Members::Info*> Members::OfIdentity(const std::string& identity) const {
+  std::vector<const Info*> found;
+  for (const auto& [worker, info] : members_) {
+    if (!identity.empty() && info.identity == identity) found.push_back(&info);
+  }
+  return found;
 }
 
 Members::Info* Members::Find(uint32_t worker, uint64_t generation) {
@@ -51,7 +75,7 @@ std::vector<const Members::Info*> Members::Tick(absl::Time now) {
     if (info.fenced) continue;
     info.lease_end += late_;
     if (now <= info.lease_end) continue;
-    info.fenced = info.changed = true;
+    Fence(&info);
     ended.push_back(&info);
   }
   return ended;
@@ -68,6 +92,8 @@ std::vector<MemberRecord> Members::TakeChanges(bool all) {
     record.set_nonce(info.nonce);
     record.set_name(info.name);
     record.set_fenced(info.fenced);
+    record.set_identity(info.identity);
+    record.mutable_past_nonces()->Add(info.past_nonces.begin(), info.past_nonces.end());
   }
   return changes;
 }
@@ -80,6 +106,8 @@ void Members::Restore(const CoordinatorRecord& record, absl::Time now) {
     info.nonce = member.nonce();
     info.name = member.name();
     info.fenced = member.fenced();
+    info.identity = member.identity();
+    info.past_nonces.assign(member.past_nonces().begin(), member.past_nonces().end());
     info.changed = false;
     Renew(&info, now);
     generations_ = std::max(generations_, member.generation());

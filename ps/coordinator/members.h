@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "proto/coordinator.pb.h"
 #include "proto/coordinator_record.pb.h"
 
 namespace tessera {
@@ -25,8 +27,10 @@ class Members {
     Member member;
     uint64_t nonce = 0;
     std::string name;                 // host and pid
+    std::string identity;             // empty: of this process alone
+    std::vector<uint64_t> past_nonces;  // processes of this identity whose place was taken; the oldest go
     absl::Time lease_end;
-    bool fenced = false;              // its lease ended; it may never speak again
+    bool fenced = false;              // its lease ended, or it left; it may never speak again
     uint64_t plan_incarnation = 0;    // the incarnation it has shown to know the plan of
     bool told_stop = false;
     bool changed = true;              // since TakeChanges
@@ -34,11 +38,16 @@ class Members {
 
   explicit Members(absl::Duration lease) : lease_(lease) {}
 
-  // The same nonce gives the same member, and a full lease; one that was fenced comes back under a new generation.
-  Info* Join(uint64_t nonce, const std::string& name, absl::Time now);
+  // The same nonce gives the same member, and a full lease; one that was fenced comes back under a new generation. A new process of a known
+  // identity takes the place of the old one, under a new generation too: the lease of the old life ends at once. FAILED_PRECONDITION for a
+  // process whose place was taken so.
+  absl::StatusOr<Info*> Join(const JoinRequest& request, absl::Time now);
+  // Those of an identity that is not empty: at most one.
+  std::vector<const Info*> OfIdentity(const std::string& identity) const;
   // nullptr if nobody of that generation joined. The pointer stays valid.
   Info* Find(uint32_t worker, uint64_t generation);
   const Info* Find(uint32_t worker, uint64_t generation) const;
+  void Fence(Info* member) { member->fenced = member->changed = true; }
   void Renew(Info* member, absl::Time now) { member->lease_end = now + lease_; }
   // Fences those whose lease has ended, and returns them. A tick that is late (this process stood still, so it may not have heard
   // heartbeats) extends every lease by its lateness.

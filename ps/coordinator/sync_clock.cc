@@ -1,5 +1,6 @@
 #include "ps/coordinator/sync_clock.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <utility>
@@ -70,20 +71,42 @@ Decision RestoredDecision(const Decision& saved, uint64_t incarnation, absl::Spa
   return decision;
 }
 
+Member SyncClock::OwnerOf(const Assignment& assignment) const {
+  const auto given = given_.find(assignment.share());
+  return given != given_.end() ? given->second : MemberOf(assignment);
+}
+
 std::vector<const Assignment*> SyncClock::Open(Member member) const {
   std::vector<const Assignment*> open;
   for (const Assignment& assignment : last_.assignment()) {
-    if (assignment.position().end() || !(MemberOf(assignment) == member) || done_.count(assignment.share()) != 0) continue;
+    if (assignment.position().end() || !(OwnerOf(assignment) == member) || done_.count(assignment.share()) != 0) continue;
     open.push_back(&assignment);
   }
   return open;
+}
+
+const Assignment* SyncClock::Orphan(absl::Span<const Member> live) const {
+  for (const Assignment& assignment : last_.assignment()) {
+    if (assignment.position().end() || done_.count(assignment.share()) != 0) continue;
+    if (std::find(live.begin(), live.end(), OwnerOf(assignment)) == live.end()) return &assignment;
+  }
+  return nullptr;
+}
+
+std::pair<int, const Assignment*> SyncClock::CountDeath(Member member) {
+  std::pair<int, const Assignment*> most = {0, nullptr};
+  for (const Assignment* assignment : Open(member)) {
+    const int deaths = ++deaths_[assignment->share()];
+    if (deaths > most.first) most = {deaths, assignment};
+  }
+  return most;
 }
 
 std::vector<Member> SyncClock::Awaited() const {
   std::vector<Member> awaited;
   for (const Assignment& assignment : last_.assignment()) {
     if (assignment.position().end() || done_.count(assignment.share()) != 0) continue;
-    const Member member = MemberOf(assignment);
+    const Member member = OwnerOf(assignment);
     bool known = false;
     for (const Member& other : awaited) known |= other == member;
     if (!known) awaited.push_back(member);
@@ -162,6 +185,8 @@ void SyncClock::Advance(Decision decision) {
   assert(decision.step() == step());
   last_ = std::move(decision);
   done_.clear();
+  given_.clear();
+  deaths_.clear();
 }
 
 }  // namespace tessera

@@ -41,6 +41,12 @@ class SyncClock {
 
   // Non-empty shares of t that are this member's and not done.
   std::vector<const Assignment*> Open(Member member) const;
+  // A non-empty share of t that is not done and belongs to nobody of `live`; nullptr where there is none.
+  const Assignment* Orphan(absl::Span<const Member> live) const;
+  // From now on the share is this member's, until the next decision.
+  void Give(uint32_t share, Member member) { given_[share] = member; }
+  // The member is dead: how many have died so, each of whom had this share of t, and which share it is that had most.
+  std::pair<int, const Assignment*> CountDeath(Member member);
   // All members with such shares, in share order.
   std::vector<Member> Awaited() const;
 
@@ -65,13 +71,17 @@ class SyncClock {
   void Advance(Decision decision);
 
  private:
+  Member OwnerOf(const Assignment& assignment) const;
   struct Report {
     Member member;
     ShareDone done;
   };
   StepRules rules_;
   Decision last_;
-  std::map<uint32_t, Report> done_;  // by share
+  // Of step t, by share.
+  std::map<uint32_t, Report> done_;
+  std::map<uint32_t, Member> given_;  // last receiver, where that is not d(t-1)'s
+  std::map<uint32_t, int> deaths_;
 };
 
 }  // namespace tessera

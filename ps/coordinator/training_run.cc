@@ -25,18 +25,16 @@ double EstimateEpochRows(const Plan& plan) {
   return static_cast<double>(plan.rows()) * (1 - plan.job().data().evaluate().holdout());
 }
 
-std::vector<BlockRun> OpenBlocks(const TrainingState& state) {
-  std::vector<BlockRun> open;
-  for (int i = 0; i + 1 < state.open_blocks_size(); i += 2) open.push_back({state.open_blocks(i), state.open_blocks(i + 1)});
-  return open;
-}
-void SetOpenBlocks(const TaskQueue& tasks, TrainingState* state) {
-  state->set_tasks(tasks.tasks());
-  state->clear_open_blocks();
-  for (const BlockRun& run : tasks.OpenRuns()) {
-    state->add_open_blocks(run.first);
-    state->add_open_blocks(run.last);
+// For people: the file and the bytes of the block that holds the next row.
+std::string PlaceOf(const Plan& plan, const Position& position) {
+  const uint64_t block_bytes = std::max<uint64_t>(1, plan.job().data().block_bytes().bytes());
+  uint64_t block = position.data_block();
+  for (const InputFile& file : plan.train()) {
+    const uint64_t blocks = (file.plain_bytes() + block_bytes - 1) / block_bytes;
+    if (block < blocks) return absl::StrCat(file.path(), ", byte ", block * block_bytes, ", row ", position.row(), " there,");
+    block -= blocks;
   }
+  return absl::StrCat("block ", position.block(), " of the share");
 }
 
 }  // namespace
@@ -55,65 +53,38 @@ absl::StatusOr<TrainingRun> TrainingRun::Create(std::shared_ptr<const Plan> plan
   return run;
 }
 
-void TrainingRun::Restore(const TrainingState& saved) { state_ = saved; }
-
-void TrainingRun::Start(uint64_t incarnation, absl::Span<const Member> members, absl::Time now) {
-  ++changes_;
-  incarnation_ = incarnation;
-  last_save_ = last_evaluation_ = last_progress_ = now;
-  if (sync_mode_) {
-    const bool fresh = state_.decision().assignment().empty();
-    sync_.emplace(rules_, fresh ? FirstDecision(rules_, incarnation, members) : RestoredDecision(state_.decision(), incarnation, members));
-    return;
-  }
-  tasks_ = TaskQueue(state_.tasks(), plan_->job().data().block_bytes().bytes());
-  std::vector<BlockRun> open = OpenBlocks(state_);
-  if (open.empty()) open.push_back({0, BlockCount(*plan_)});
-  tasks_.StartEpoch(std::move(open));
-}
-
-void TrainingRun::Save(RunRecord* record) const {
-  *record->mutable_state() = state_;
-  record->set_started(started());
-  record->set_evaluate(boundary_.evaluate);
-  record->set_save(boundary_.save);
-  record->set_last(boundary_.last);
-  record->set_rows(rows_);
-  record->set_steps(steps_);
-  if (!started()) return;
-  if (sync_mode_) {
-    *record->mutable_state()->mutable_decision() = sync_->last();
-    return;
-  }
-  SetOpenBlocks(tasks_, record->mutable_state());
-  tasks_.Save(record);
-  for (const auto& [worker, step] : next_optimizer_step_) (*record->mutable_next_optimizer_step())[worker] = step;
-}
-
-void TrainingRun::Recover(const RunRecord& saved, uint64_t incarnation, absl::Time now) {
-  state_ = saved.state();
-  rows_ = saved.rows();
-  steps_ = saved.steps();
-  if (!saved.started()) return;
-  incarnation_ = incarnation;
-  last_save_ = last_evaluation_ = last_progress_ = now;
-  boundary_ = {saved.evaluate(), saved.save(), saved.last()};
-  if (sync_mode_) {
-    sync_.emplace(rules_, state_.decision());
-    return;
-  }
-  tasks_ = TaskQueue(state_.tasks(), plan_->job().data().block_bytes().bytes());
-  tasks_.StartEpoch(OpenBlocks(state_));
-  tasks_.Restore(saved);
-  for (const auto& [worker, step] : saved.next_optimizer_step()) next_optimizer_step_[worker] = step;
-}
-
 void TrainingRun::Give(Member member, absl::Span<const Member> members) {
-  if (sync_mode_ || boundary_.any() || tasks_.Outstanding(member) != nullptr) return;
+  if (boundary_.any()) return;
+  if (sync_mode_) {
+    if (!sync_->Open(member).empty()) return;
+    const Assignment* orphan = sync_->Orphan(members);
+    if (orphan == nullptr) return;
+    sync_->Give(orphan->share(), member);
+    ++shares_again_;
+    return;
+  }
+  if (tasks_.Outstanding(member) != nullptr) return;
   const auto place = std::find(members.begin(), members.end(), member) - members.begin();
   const uint64_t from = state_.optimizer_step() + 1 + static_cast<uint64_t>(place);
   const uint64_t step = std::max(from, next_optimizer_step_[member.worker]);
   if (tasks_.HandOut(member, static_cast<uint32_t>(members.size()), step) != nullptr) ++changes_;
+}
+
+absl::Status TrainingRun::Lose(Member member, bool dead) {
+  if (!started()) return absl::OkStatus();
+  if (!sync_mode_) {
+    const TaskQueue::Entry* entry = tasks_.Outstanding(member);
+    if (entry == nullptr) return absl::OkStatus();
+    // How much of it is in the tables is not known here, and nothing is trained twice uncounted.
+    return absl::UnavailableError(absl::StrCat("task ", entry->task, ": its worker is gone, and with it how far it came; start the job again "
+                                               "to go on from the last checkpoint, or use training.mode: sync, where others take over"));
+  }
+  if (!dead) return absl::OkStatus();
+  const auto [deaths, share] = sync_->CountDeath(member);
+  if (deaths < kDeathsMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("step ", sync_->step(), ", share ", share->share(), ": ", deaths,
+                                                 " workers died while they had it; look at the rows from ",
+                                                 PlaceOf(*plan_, share->position()), " on"));
 }
 
 bool TrainingRun::Fill(Member member, Instruction* next) const {
@@ -190,6 +161,12 @@ void TrainingRun::Interrupt() {
   interrupted_ = true;
   ++changes_;
   if (!sync_mode_) boundary_.save = true;
+}
+
+void TrainingRun::SaveNow() {
+  if (boundary_.any()) return;
+  boundary_.save = true;
+  ++changes_;
 }
 
 void TrainingRun::Resume(absl::Time now) {
@@ -276,23 +253,5 @@ std::vector<Member> TrainingRun::Awaited() const {
 }
 
 uint64_t TrainingRun::step() const { return state_.optimizer_step(); }
-
-TrainingState TrainingRun::Snapshot() const {
-  TrainingState state = state_;
-  if (sync_mode_) {
-    *state.mutable_decision() = sync_->last();
-    return state;
-  }
-  SetOpenBlocks(tasks_, &state);
-  return state;
-}
-
-void TrainingRun::Describe(Report* report) const {
-  *report = state_.report();
-  report->set_rows(rows_);
-  report->set_steps(steps_);
-  report->set_epochs(state_.epochs());
-  report->set_epoch_rows_done(state_.epoch_rows());
-}
 
 }  // namespace tessera

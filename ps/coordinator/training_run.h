@@ -29,6 +29,9 @@ struct Boundary {
   bool any() const { return evaluate || save || last; }
 };
 
+// A share or task that this many workers died of is not tried again.
+inline constexpr int kDeathsMax = 3;
+
 // Thread-compatible, pure.
 class TrainingRun {
  public:
@@ -55,6 +58,9 @@ class TrainingRun {
   bool holds_out() const { return plan_->job().data().evaluate().holdout() > 0; }
   // Gives the member work where it has none and there is some for it. REQUIRES: started.
   void Give(Member member, absl::Span<const Member> members);
+  // The member is gone, by its own will or `dead`: what it has not done is for others. INVALID_ARGUMENT, naming the share, if that killed
+  // kDeathsMax workers. UNAVAILABLE in async where it had a task under way.
+  absl::Status Lose(Member member, bool dead);
   // Fills step or task of `next` (without plan) with what this member was given and has not done. False if it has to wait.
   bool Fill(Member member, Instruction* next) const;
   // The member has shares of the current step beside the one it reports here: it goes on by itself.
@@ -68,6 +74,8 @@ class TrainingRun {
 
   // At the next decision (sync), or once the tasks under way are done (async), there is a boundary to save at.
   void Interrupt();
+  // There is nobody left to come to a boundary: saved is what is decided (sync).
+  void SaveNow();
   // There is a boundary, and all that was handed out is done: the servers may be saved.
   bool AtBoundary() const { return boundary_.any() && (sync_mode_ || tasks_.Idle()); }
   const Boundary& boundary() const { return boundary_; }
@@ -116,6 +124,7 @@ class TrainingRun {
   uint64_t incarnation_ = 0;
   uint64_t rows_ = 0;   // of this run
   uint64_t steps_ = 0;
+  uint64_t shares_again_ = 0;
   std::map<uint32_t, uint64_t> next_optimizer_step_;  // async, by worker
   absl::Time last_save_;
   absl::Time last_evaluation_;

@@ -35,6 +35,7 @@ class WindowedStream : public RowStream {
         window_rows_(window_rows),
         shuffle_key_(shuffle_key),
         block_count_(blocks.size()),
+        data_blocks_(blocks),
         resume_(position),
         queue_(&plan_, std::move(input), std::move(blocks), position.end() ? block_count_ : position.block(), window_rows_,
                ParseThreads(plan)) {}
@@ -119,12 +120,14 @@ class WindowedStream : public RowStream {
       next->set_block(window_block_);
       next->set_row(window_row_);
       next->set_offset(used_);
+      next->set_data_block(data_blocks_[window_block_]);
       return absl::OkStatus();
     }
     TESSERA_RETURN_IF_ERROR(Peek());
     const bool end = next_block_ == blocks_.size();
     next->set_block(end ? block_count_ : blocks_[next_block_]->index);
     next->set_row(end ? 0 : next_row_);
+    if (!end) next->set_data_block(data_blocks_[next->block()]);
     next->set_end(end);
     return absl::OkStatus();
   }
@@ -134,6 +137,7 @@ class WindowedStream : public RowStream {
   const uint64_t window_rows_;
   const uint64_t shuffle_key_;
   const uint64_t block_count_;
+  const std::vector<uint64_t> data_blocks_;
   const Position resume_;
   bool resumed_ = false;
 

@@ -137,31 +137,37 @@ TEST_F(FailuresTest, AFailureOfTheSurveyIsTheJobs) {
   EXPECT_EQ(worker->Ask(report).stop().message(), "adult.yaml:4: data.train.files: nothing matches");
 }
 
-TEST_F(FailuresTest, AWorkerWithoutHeartbeatsEndsTheJobByName) {
+TEST_F(FailuresTest, WithoutAnyWorkerLeftTheJobWaitsForAnotherAndThenEndsByName) {
+  script_.plan.mutable_job()->mutable_training()->mutable_patience()->set_ms(20000);
   Init();
   ScriptedWorker* worker = AddWorker();
   FirstStep(worker);
-  Pass(absl::Seconds(29));
+  Pass(absl::Seconds(45));
   EXPECT_EQ(Describe().state(), "training");
-  Pass(absl::Seconds(3));
+  EXPECT_EQ(Describe().workers_lost(), 1);
+  Pass(absl::Seconds(8));
   EXPECT_EQ(Describe().state(), "failed");
-  EXPECT_THAT(Describe().message(), AllOf(HasSubstr("worker 1 (host:1)"), HasSubstr("no heartbeat for 30s")));
+  EXPECT_THAT(Describe().message(), AllOf(HasSubstr("worker 1 (host:1) is lost: no heartbeat for 30s"), HasSubstr("It was the last one"),
+                                          HasSubstr("no other joined within 20s (training.patience)")));
   EXPECT_TRUE(coordinator_->WaitUntilOver(absl::Seconds(10)));
 }
 
 TEST_F(FailuresTest, AJobThatEndsDuringASaveStaysFailedAndMakesNoCheckpoint) {
   script_.plan.mutable_job()->mutable_checkpoint()->mutable_every()->set_steps(1);
+  script_.plan.mutable_job()->mutable_training()->mutable_patience()->set_ms(1000);
   Init();
   std::atomic<bool> passed = false;
   servers_[0]->on_save = [&] {
-    Pass(absl::Seconds(32));
+    Pass(absl::Seconds(35));
     passed = true;
   };
   ScriptedWorker* worker = AddWorker();
   const StepTask task = FirstStep(worker);
   for (int i = 0; i < task.shares_size(); ++i) worker->Ask(Share(task, i));
-  EXPECT_THAT(News(worker).stop().message(), HasSubstr("no heartbeat for 30s"));
-  EXPECT_EQ(Describe().state(), "failed");
+  const Instruction told = News(worker);
+  EXPECT_TRUE(told.has_fenced() || told.has_stop()) << told.ShortDebugString();
+  ASSERT_TRUE(Reaches("failed"));
+  EXPECT_THAT(Describe().message(), HasSubstr("no heartbeat for 30s"));
   while (!passed) {
   }
   coordinator_.reset();  // waits for the thread that saved

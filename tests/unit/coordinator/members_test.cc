@@ -19,15 +19,25 @@ class MembersTest : public ::testing::Test {
     return ended;
   }
 
+  Members::Info* Join(uint64_t nonce, const std::string& name, const std::string& identity = "") {
+    JoinRequest request;
+    request.set_nonce(nonce);
+    request.set_name(name);
+    request.set_identity(identity);
+    absl::StatusOr<Members::Info*> info = members_.Join(request, now_);
+    EXPECT_TRUE(info.ok()) << info.status();
+    return *info;
+  }
+
   const absl::Time start_ = absl::FromUnixSeconds(1000);
   absl::Time now_ = start_;
   Members members_{absl::Seconds(30)};
 };
 
 TEST_F(MembersTest, ARepeatedJoinGivesTheSameGeneration) {
-  const Member first = members_.Join(11, "a:1", now_)->member;
-  const Member second = members_.Join(12, "b:1", now_)->member;
-  EXPECT_EQ(members_.Join(11, "a:1", now_)->member, first);
+  const Member first = Join(11, "a:1")->member;
+  const Member second = Join(12, "b:1")->member;
+  EXPECT_EQ(Join(11, "a:1")->member, first);
   EXPECT_EQ(first.worker, 1);
   EXPECT_EQ(second.worker, 2);
   EXPECT_NE(first.generation, second.generation);
@@ -35,8 +45,8 @@ TEST_F(MembersTest, ARepeatedJoinGivesTheSameGeneration) {
 }
 
 TEST_F(MembersTest, ALeaseEndsOnceItIsNotRenewed) {
-  Members::Info* first = members_.Join(11, "a:1", now_);
-  members_.Join(12, "b:1", now_);
+  Members::Info* first = Join(11, "a:1");
+  Join(12, "b:1");
   EXPECT_THAT(TickUntil(absl::Seconds(20)), IsEmpty());
   members_.Renew(first, now_);
   const std::vector<const Members::Info*> ended = TickUntil(absl::Seconds(40));
@@ -46,22 +56,38 @@ TEST_F(MembersTest, ALeaseEndsOnceItIsNotRenewed) {
 }
 
 TEST_F(MembersTest, AFencedProcessComesBackUnderANewGeneration) {
-  const Member before = members_.Join(11, "a:1", now_)->member;
+  const Member before = Join(11, "a:1")->member;
   TickUntil(absl::Seconds(60));
   EXPECT_THAT(members_.Live(), IsEmpty());
-  const Member after = members_.Join(11, "a:1", now_)->member;
+  const Member after = Join(11, "a:1")->member;
   EXPECT_EQ(after.worker, before.worker);
   EXPECT_NE(after.generation, before.generation);
   EXPECT_EQ(members_.Find(before.worker, before.generation), nullptr);
 }
 
 TEST_F(MembersTest, TimeInWhichNobodyLookedIsNotHeldAgainstWorkers) {
-  members_.Join(11, "a:1", now_);
+  Join(11, "a:1");
   TickUntil(absl::Seconds(10));
   now_ += absl::Hours(1);  // this process stood still
   EXPECT_THAT(members_.Tick(now_), IsEmpty());
   EXPECT_THAT(TickUntil(absl::Hours(1) + absl::Seconds(25)), IsEmpty());
   EXPECT_EQ(TickUntil(absl::Hours(1) + absl::Seconds(60)).size(), 1);
+}
+
+TEST_F(MembersTest, ANewProcessOfAnIdentityTakesThePlaceOfTheOldOne) {
+  const Member before = Join(11, "a:1", "left")->member;
+  EXPECT_NE(Join(12, "a:2", "right")->member.worker, before.worker);
+  const Members::Info* after = Join(13, "a:3", "left");
+  EXPECT_EQ(after->member.worker, before.worker);
+  EXPECT_GT(after->member.generation, before.generation);
+  EXPECT_EQ(members_.Find(before.worker, before.generation), nullptr);
+  EXPECT_EQ(members_.Live().size(), 2);
+  // A late repetition by the old process does not take the place back.
+  JoinRequest late;
+  late.set_nonce(11);
+  late.set_identity("left");
+  EXPECT_TRUE(absl::IsFailedPrecondition(members_.Join(late, now_).status()));
+  EXPECT_EQ(Join(13, "a:3", "left")->member, after->member);
 }
 
 }  // namespace

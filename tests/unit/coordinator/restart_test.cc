@@ -26,6 +26,7 @@ class RestartTest : public CoordinatorFixture {
   }
   static std::string Outcome(Report report) {
     report.clear_seconds();
+    report.clear_events();
     return report.DebugString();
   }
   // The decisions the worker heard of: one of each step, with its winners.
@@ -42,7 +43,9 @@ TEST_F(RestartTest, AtAnyStepTheJobGoesOnAsIfNothingHadHappened) {
   const std::map<uint64_t, std::set<std::string>> decisions = Decisions();
   for (uint64_t step = 1; step <= 9; ++step) {
     RestartAtStep(step);
-    EXPECT_EQ(Outcome(Run()), expected) << "restarted at step " << step;
+    const Report report = Run();
+    EXPECT_EQ(Outcome(report), expected) << "restarted at step " << step;
+    EXPECT_THAT(report.events(), ::testing::ElementsAre(HasSubstr("the coordinator was started again")));
     EXPECT_TRUE(restarted_);
     EXPECT_EQ(Decisions(), decisions);
     EXPECT_EQ(servers_[0]->opens().size(), 1);

@@ -39,9 +39,13 @@ class ScriptedWorker {
   ScriptedWorker(CoordinatorApi* coordinator, std::vector<ParameterServerApi*> servers, uint64_t nonce, const Script* script)
       : coordinator_(coordinator), servers_(std::move(servers)), nonce_(nonce), script_(script) {}
   ~ScriptedWorker() {
-    given_up_ = true;
+    GiveUp();
     Wait();
   }
+  // As if it were killed, once it has the answer to what it asks for now.
+  void GiveUp() { given_up_ = true; }
+  uint32_t worker() const { return worker_; }
+  uint64_t generation() const { return generation_; }
 
   void Start() {
     thread_ = std::thread([this] { Run(); });
@@ -180,8 +184,8 @@ class ScriptedWorker {
   const std::vector<ParameterServerApi*> servers_;
   const uint64_t nonce_;
   const Script* const script_;
-  uint32_t worker_ = 0;
-  uint64_t generation_ = 0;
+  std::atomic<uint32_t> worker_ = 0;
+  std::atomic<uint64_t> generation_ = 0;
   std::vector<Assignment> open_;  // of the last step, the next one last
   std::atomic<bool> given_up_ = false;
   std::thread thread_;
