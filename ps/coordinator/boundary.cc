@@ -70,9 +70,8 @@ void CoordinatorState::LeaveBoundary(const OrderResult& published, absl::Time no
 void CoordinatorState::Resume(absl::Time now) {
   training_->SetSaved(now);
   if (training_->Over()) return OrderReadFinal();
-  interrupt_saved_ = true;
-  if (interrupt_.has_value()) return EndInterrupted(now);
-  interrupt_saved_ = false;
+  interrupt_saved_ = interrupt_.has_value();
+  if (interrupt_saved_) return EndInterrupted(now);
   training_->Resume(now);
   SetPhase(Phase::kTraining, now);
   Enter(Stage::kTrain);

@@ -164,11 +164,8 @@ class CoordinatorState {
   uint64_t evaluations_asked_ = 0;
   std::optional<EvaluationRound> evaluation_;
   Decision evaluation_decision_;
-  // What became of workers: for the report.
-  uint32_t workers_lost_ = 0;
-  uint32_t workers_left_ = 0;
-  std::vector<std::string> events_;
-  bool events_changed_ = false;
+  Happened happened_;
+  bool happened_changed_ = false;         // since the last record
   std::string last_loss_;                 // why there is nobody left
   absl::Time alone_since_ = absl::InfiniteFuture();
 

@@ -43,10 +43,9 @@ CoordinatorState::CoordinatorState(CoordinatorStart start, absl::Time now)
 }
 
 absl::Status CoordinatorState::Join(const JoinRequest& request, absl::Time now, JoinReply* reply) {
+  const Members::Info* other = members_.OfIdentity(request.identity());
   std::optional<Member> before;
-  for (const Members::Info* other : members_.OfIdentity(request.identity())) {
-    if (other->nonce != request.nonce() && !other->fenced) before = other->member;
-  }
+  if (other != nullptr && other->nonce != request.nonce() && !other->fenced) before = other->member;
   TESSERA_ASSIGN_OR_RETURN(const Members::Info* info, members_.Join(request, now));
   alone_since_ = absl::InfiniteFuture();
   if (before.has_value()) Lose(*before, /*dead=*/true, "another process took its place", now);
@@ -149,7 +148,11 @@ void CoordinatorState::Tick(absl::Time now) {
 }
 
 void CoordinatorState::Lose(Member member, bool dead, const std::string& why, absl::Time now) {
-  ++(dead ? workers_lost_ : workers_left_);
+  if (dead) {
+    happened_.set_workers_lost(happened_.workers_lost() + 1);
+  } else {
+    happened_.set_workers_left(happened_.workers_left() + 1);
+  }
   const std::string who = members_.Describe(member);
   const std::string what = absl::StrCat(who, dead ? " is lost: " : " has left: ", why);
   Note(what);
@@ -179,11 +182,11 @@ void CoordinatorState::CheckAnybodyLeft(absl::Time now) {
 }
 
 void CoordinatorState::Note(const std::string& event) {
-  constexpr size_t kEventsMax = 100;
+  constexpr int kEventsMax = 100;
   const uint64_t step = training_.has_value() ? training_->step() : 0;
-  events_.push_back(absl::StrCat("step ", step, ": ", event));
-  if (events_.size() > kEventsMax) events_.erase(events_.begin());
-  events_changed_ = true;
+  happened_.add_events(absl::StrCat("step ", step, ": ", event));
+  if (happened_.events_size() > kEventsMax) happened_.mutable_events()->DeleteSubrange(0, 1);
+  happened_changed_ = true;
 }
 
 void CoordinatorState::CheckProgress(absl::Time now) {

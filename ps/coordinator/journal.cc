@@ -51,6 +51,7 @@ void Fold(const CoordinatorRecord& record, CoordinatorRecord* whole) {
     if (record.run().same_evaluations()) evaluations.Swap(whole->mutable_run()->mutable_state()->mutable_report()->mutable_evaluations());
     whole->mutable_run()->clear_same_evaluations();
   }
+  if (record.has_happened()) *whole->mutable_happened() = record.happened();
   whole->set_over(record.over());
 }
 

@@ -49,12 +49,11 @@ absl::StatusOr<Members::Info*> Members::Join(const JoinRequest& request, absl::T
   return info;
 }
 
-std::vector<const Members::Info*> Members::OfIdentity(const std::string& identity) const {
-  std::vector<const Info*> found;
+const Members::Info* Members::OfIdentity(const std::string& identity) const {
   for (const auto& [worker, info] : members_) {
-    if (!identity.empty() && info.identity == identity) found.push_back(&info);
+    if (!identity.empty() && info.identity == identity) return &info;
   }
-  return found;
+  return nullptr;
 }
 
 Members::Info* Members::Find(uint32_t worker, uint64_t generation) {

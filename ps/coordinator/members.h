@@ -42,8 +42,8 @@ class Members {
   // identity takes the place of the old one, under a new generation too: the lease of the old life ends at once. FAILED_PRECONDITION for a
   // process whose place was taken so.
   absl::StatusOr<Info*> Join(const JoinRequest& request, absl::Time now);
-  // Those of an identity that is not empty: at most one.
-  std::vector<const Info*> OfIdentity(const std::string& identity) const;
+  // nullptr where there is none, or the identity is empty.
+  const Info* OfIdentity(const std::string& identity) const;
   // nullptr if nobody of that generation joined. The pointer stays valid.
   Info* Find(uint32_t worker, uint64_t generation);
   const Info* Find(uint32_t worker, uint64_t generation) const;

@@ -182,7 +182,8 @@ void CoordinatorState::GoBack(const absl::Status& lost, absl::Time now) {
     return EndJob(Phase::kFailed, lost.code(), std::string(lost.message()), now);
   }
   went_back_at_ = training_->step();
-  Note(absl::StrCat(lost.message(), saved_.has_value() ? absl::StrCat("; all went back to ", saved_->folder) : std::string("; the job began again")));
+  const std::string where = saved_.has_value() ? absl::StrCat("all went back to ", saved_->folder) : std::string("the job began again");
+  Note(absl::StrCat(lost.message(), "; ", where));
   journaled_ = false;  // what was decided since is void
   ordered_ = false;
   order_.reset();
@@ -211,7 +212,9 @@ std::string CoordinatorState::LateMessage() const {
     case Stage::kFirstWorker:
       return absl::StrCat("no worker joined within ", patience, " (training.patience); start one with ", WorkerCommand());
     case Stage::kPlan:
-      return absl::StrCat("survey of the data: no answer from ", surveyor_.has_value() ? members_.Describe(*surveyor_) : std::string("a worker"), " within ", absl::FormatDuration(kReadAllMax));
+      return absl::StrCat("survey of the data: no answer from ",
+                          surveyor_.has_value() ? members_.Describe(*surveyor_) : std::string("a worker"), " within ",
+                          absl::FormatDuration(kReadAllMax));
     case Stage::kWorkers: {
       const std::vector<Member> live = members_.Live();
       return absl::StrCat(live.size(), " of ", WorkersWanted(), " workers (training.workers) joined within ", patience,

@@ -14,8 +14,9 @@ std::optional<CoordinatorRecord> CoordinatorState::TakeRecord(bool whole, absl::
   for (MemberRecord& member : members_.TakeChanges(whole)) *record.add_members() = std::move(member);
   // After an interrupt that came to no checkpoint the next process goes on from here.
   const bool over = this->over() && !(phase_ == Phase::kInterrupted && !interrupt_saved_);
-  const bool run_changed = std::exchange(events_changed_, false) || training_->changes() != recorded_changes_ || evaluations_asked_ != recorded_asked_;
-  if (!whole && record.members().empty() && !run_changed && over == over_recorded_) return std::nullopt;
+  const bool run_changed = training_->changes() != recorded_changes_ || evaluations_asked_ != recorded_asked_;
+  const bool happened_changed = std::exchange(happened_changed_, false);
+  if (!whole && record.members().empty() && !run_changed && !happened_changed && over == over_recorded_) return std::nullopt;
   record.set_over(over);
   over_recorded_ = over;
   if (whole) {
@@ -35,12 +36,10 @@ std::optional<CoordinatorRecord> CoordinatorState::TakeRecord(bool whole, absl::
     if (run->same_evaluations()) report->clear_evaluations();
     run->set_seconds(MakeReport(now).seconds());
     run->set_evaluations_asked(evaluations_asked_);
-    run->set_workers_lost(workers_lost_);
-    run->set_workers_left(workers_left_);
-    run->mutable_events()->Assign(events_.begin(), events_.end());
     recorded_changes_ = training_->changes();
     recorded_asked_ = evaluations_asked_;
   }
+  if (whole || happened_changed) *record.mutable_happened() = happened_;
   return record;
 }
 
@@ -70,9 +69,7 @@ void CoordinatorState::GoOn(absl::Time now) {
   resumed_ = record.opened().resumed();
   trained_ = absl::Seconds(record.run().seconds());
   evaluations_asked_ = record.run().evaluations_asked();
-  workers_lost_ = record.run().workers_lost();
-  workers_left_ = record.run().workers_left();
-  events_.assign(record.run().events().begin(), record.run().events().end());
+  happened_ = record.happened();
   Note("the coordinator was started again");
   RunRecord saved_run = record.run();
   if (saved_.has_value()) {

@@ -77,9 +77,9 @@ tessera::Report CoordinatorState::MakeReport(absl::Time now) const {
   if (final_score_.has_value()) *report.mutable_evaluation() = *final_score_;
   report.set_checkpoint(checkpoint_);
   report.set_content_digest(content_digest_);
-  report.set_workers_lost(workers_lost_);
-  report.set_workers_left(workers_left_);
-  report.mutable_events()->Assign(events_.begin(), events_.end());
+  report.set_workers_lost(happened_.workers_lost());
+  report.set_workers_left(happened_.workers_left());
+  *report.mutable_events() = happened_.events();
   report.set_workers(static_cast<uint32_t>(members_.joined()));
   report.set_resumed(resumed_);
   report.set_was_finished(was_finished_);

@@ -150,6 +150,30 @@ class CoordinatorFixture : public ::testing::Test {
     return workers_.back().get();
   }
 
+  // A worker that is driven by hand: what it says, and its next instruction that is not "again".
+  DoneRequest Nothing() {
+    DoneRequest report;
+    report.mutable_nothing();
+    return report;
+  }
+  DoneRequest Survey() {
+    DoneRequest report;
+    *report.mutable_survey()->mutable_plan() = script_.plan;
+    return report;
+  }
+  Instruction News(ScriptedWorker* worker) {
+    Instruction next = worker->Ask(Nothing());
+    while (next.has_again()) next = worker->Ask(Nothing());
+    return next;
+  }
+  // Joins, looks at the data if asked, and returns the first step or task.
+  Instruction FirstWork(ScriptedWorker* worker) {
+    worker->Join();
+    Instruction next = News(worker);
+    if (next.has_survey()) next = worker->Ask(Survey());
+    return next.has_again() ? News(worker) : next;
+  }
+
   // A whole run with `workers` workers; returns the report at its end.
   Report RunJob(int workers = 1, int servers = 1) {
     script_.plan.mutable_job()->mutable_training()->set_workers(static_cast<uint32_t>(workers));

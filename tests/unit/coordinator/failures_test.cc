@@ -14,16 +14,6 @@ using ::testing::HasSubstr;
 
 class FailuresTest : public CoordinatorFixture {
  protected:
-  DoneRequest Nothing() {
-    DoneRequest report;
-    report.mutable_nothing();
-    return report;
-  }
-  DoneRequest Survey() {
-    DoneRequest report;
-    *report.mutable_survey()->mutable_plan() = script_.plan;
-    return report;
-  }
   DoneRequest Share(const StepTask& task, int index) {
     DoneRequest report;
     const Assignment& share = task.shares(index);
@@ -36,19 +26,9 @@ class FailuresTest : public CoordinatorFixture {
   }
   // Drives one worker by hand to its first step.
   StepTask FirstStep(ScriptedWorker* worker) {
-    worker->Join();
-    Instruction next = News(worker);
-    EXPECT_TRUE(next.has_survey()) << next.ShortDebugString();
-    next = worker->Ask(Survey());
-    if (next.has_again()) next = News(worker);
+    const Instruction next = FirstWork(worker);
     EXPECT_TRUE(next.has_step()) << next.ShortDebugString();
     return next.step();
-  }
-  // Polls until there is something.
-  Instruction News(ScriptedWorker* worker) {
-    Instruction next = worker->Ask(Nothing());
-    while (next.has_again()) next = worker->Ask(Nothing());
-    return next;
   }
 };
 

@@ -13,21 +13,10 @@ using ::testing::HasSubstr;
 
 class LostWorkersTest : public CoordinatorFixture {
  protected:
-  DoneRequest Nothing() {
-    DoneRequest report;
-    report.mutable_nothing();
-    return report;
-  }
   DoneRequest Leaving() {
     DoneRequest report;
     report.mutable_leaving();
     return report;
-  }
-  // A worker that takes its shares of the first step and is not heard of again.
-  ScriptedWorker* AddIdleWorker() {
-    ScriptedWorker* worker = AddWorker();
-    worker->Join();
-    return worker;
   }
   // Everything that must not depend on who computed what.
   static std::string Outcome(Report report) {
@@ -50,7 +39,8 @@ class LostWorkersTest : public CoordinatorFixture {
     AddWorker()->Start();
     while (Describe().workers() < 1) {  // the look at the data is then this one's
     }
-    ScriptedWorker* idle = AddIdleWorker();
+    ScriptedWorker* idle = AddWorker();
+    idle->Join();
     EXPECT_TRUE(Reaches("training"));
     return idle;
   }
@@ -106,13 +96,7 @@ TEST_F(LostWorkersTest, AfterARestartOfTheCoordinatorTooNothingIsForgotten) {
 TEST_F(LostWorkersTest, WhoComesWhenNobodyIsLeftTakesAllOver) {
   const std::string expected = Expected();
   Init();
-  ScriptedWorker* first = AddIdleWorker();
-  while (!first->Ask(Nothing()).has_survey()) {
-  }
-  DoneRequest survey;
-  *survey.mutable_survey()->mutable_plan() = script_.plan;
-  first->Ask(survey);
-  ASSERT_TRUE(Reaches("training"));
+  ASSERT_TRUE(FirstWork(AddWorker()).has_step());
   Pass(absl::Seconds(60));  // of 5 minutes of patience
   EXPECT_EQ(Describe().state(), "training");
   AddWorker()->Start();
@@ -126,16 +110,7 @@ TEST_F(LostWorkersTest, AShareThatKilledThreeWorkersStopsTheJobNamingFileAndRow)
   script_.share_rows = {39};
   Init();
   for (int i = 0; i < 3; ++i) {
-    ScriptedWorker* worker = AddIdleWorker();
-    Instruction next = worker->Ask(Nothing());
-    while (next.has_again()) next = worker->Ask(Nothing());
-    if (next.has_survey()) {
-      DoneRequest survey;
-      *survey.mutable_survey()->mutable_plan() = script_.plan;
-      next = worker->Ask(survey);
-      while (next.has_again()) next = worker->Ask(Nothing());
-    }
-    EXPECT_TRUE(next.has_step()) << next.ShortDebugString();
+    EXPECT_TRUE(FirstWork(AddWorker()).has_step());
     Pass(absl::Seconds(40));
     EXPECT_EQ(Describe().state(), i < 2 ? "training" : "failed");
   }
@@ -166,14 +141,7 @@ TEST_F(LostWorkersTest, APartOfAnEvaluationIsScoredByAnother) {
 TEST_F(LostWorkersTest, InAsyncTheJobEndsWhereTheWorkerHadATask) {
   script_.plan.mutable_job()->mutable_training()->set_mode(async);
   Init();
-  ScriptedWorker* worker = AddIdleWorker();
-  while (!worker->Ask(Nothing()).has_survey()) {
-  }
-  DoneRequest survey;
-  *survey.mutable_survey()->mutable_plan() = script_.plan;
-  Instruction next = worker->Ask(survey);
-  while (next.has_again()) next = worker->Ask(Nothing());
-  ASSERT_TRUE(next.has_task());
+  ASSERT_TRUE(FirstWork(AddWorker()).has_task());
   Pass(absl::Seconds(40));
   EXPECT_EQ(Describe().state(), "failed");
   EXPECT_THAT(Describe().message(), AllOf(HasSubstr("task 1: its worker is gone"), HasSubstr("worker 1 (host:1)")));
