@@ -128,7 +128,7 @@ class FullDisk {
     WaitUntilStalled();
     CheckPulls();
     CheckRefusal();
-    // For as long as a push is waited for nothing was acknowledged: what is there is what was before.
+    // Of a push that waits for room nothing is there.
     MustBeUp("a look while the disk is full", load_.Verify(client_.get()));
     const uint64_t before = load_.acknowledged();
     disk_->MakeRoom();

@@ -14,11 +14,14 @@ namespace {
 constexpr uint64_t kSummedIds = 40000;
 constexpr size_t kOlderMax = 8;
 constexpr size_t kIdsPerPull = 4096;
+// A call to a full server waits for room for twenty seconds.
+constexpr absl::Duration kComparePatience = absl::Minutes(2);
 
 }  // namespace
 
 SummedLoad::SummedLoad(Durability durability, uint32_t workers, uint64_t seed)
     : world_(durability, /*exact=*/true, kSummedIds),
+      comparing_(kComparePatience),
       values_(kSummedIds * kWorldDim),
       dense_(world_.dense_floats()),
       touched_(kSummedIds) {
@@ -38,8 +41,13 @@ void SummedLoad::MakePush(Worker* worker) {
 
 absl::Status SummedLoad::SendPush(ParameterServerApi* server, Worker* worker) {
   PushReply reply;
-  TESSERA_RETURN_IF_ERROR(Send("push", [&] { return server->Push(*worker->push, &reply); }));
-  Add(*worker->push);
+  TESSERA_RETURN_IF_ERROR(Send("push", [&] {
+    if (!comparing_.EnterShared()) return comparing_.Busy();
+    const SharedPass pass(&comparing_);
+    const absl::Status status = server->Push(*worker->push, &reply);
+    if (status.ok()) Add(*worker->push);
+    return status;
+  }));
   ++acknowledged_;
   worker->older.push_back(*std::move(worker->push));
   worker->push.reset();
@@ -89,6 +97,8 @@ absl::Status SummedLoad::CatchUp(ParameterServerApi* server) {
 }
 
 absl::Status SummedLoad::Verify(ParameterServerApi* server) {
+  if (!comparing_.EnterExclusive("a comparison")) Broken(comparing_.Busy().ToString());
+  const ExclusivePass pass(&comparing_);
   PullRequest request;
   PullReply reply;
   *request.mutable_peer() = world_.MakePeer(1);

@@ -1,5 +1,5 @@
 // Workers that push at the same time. Gradients are whole numbers and the optimizer is SGD, so each value must be exactly the sum of what
-// was pushed, in whatever order the pushes came.
+// was pushed, in whatever order the pushes came. Verify may be called beside Run.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "common/mutex.h"
+#include "ps/server/gate.h"
 #include "tests/integration/load.h"
 #include "tests/integration/push_world.h"
 
@@ -45,6 +46,7 @@ class SummedLoad : public Load {
   std::vector<Worker> workers_;
   std::atomic<uint64_t> acknowledged_{0};
   uint64_t verified_ = 0;
+  Gate comparing_;  // a push and its part of the sums are inside together, so that who compares sees both or none
   Mutex mutex_;
   std::vector<float> values_ ABSL_GUARDED_BY(mutex_);  // of world_.ids()
   std::vector<float> dense_ ABSL_GUARDED_BY(mutex_);
