@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace tessera {
 namespace {
@@ -31,14 +32,16 @@ void SetFaultPoint(Act act) {
 }
 
 absl::Status KillAt(absl::string_view spec) {
-  const size_t colon = spec.rfind(':');
+  absl::string_view point = spec;
+  const int number = absl::ConsumeSuffix(&point, ":TERM") ? SIGTERM : absl::ConsumeSuffix(&point, ":STOP") ? SIGSTOP : SIGKILL;
+  const size_t colon = point.rfind(':');
   uint64_t pass = 0;
-  if (colon == 0 || colon == absl::string_view::npos || !absl::SimpleAtoi(spec.substr(colon + 1), &pass) || pass == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("'", spec, "' is no fault point: give NAME:N, with N the pass that ends the process"));
+  if (colon == 0 || colon == absl::string_view::npos || !absl::SimpleAtoi(point.substr(colon + 1), &pass) || pass == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("'", spec, "' is no fault point: give NAME:N, with N the pass that ends the process, or NAME:N:TERM, NAME:N:STOP"));
   }
   auto left = std::make_shared<std::atomic<uint64_t>>(pass);
-  SetFaultPoint([name = std::string(spec.substr(0, colon)), left](absl::string_view passed) {
-    if (passed == name && left->fetch_sub(1) == 1) (void)kill(getpid(), SIGKILL);
+  SetFaultPoint([name = std::string(point.substr(0, colon)), left, number](absl::string_view passed) {
+    if (passed == name && left->fetch_sub(1) == 1) (void)kill(getpid(), number);
   });
   return absl::OkStatus();
 }

@@ -15,7 +15,8 @@ void FaultPoint(const char* name);
 // Requires: no other thread is inside a FaultPoint, or enters one, during the call.
 void SetFaultPoint(std::function<void(absl::string_view)> act);
 
-// "NAME:N": the N-th pass through NAME (N >= 1) ends this process by SIGKILL. INVALID_ARGUMENT for anything else. Requires: as above.
+// "NAME:N": at the N-th pass through NAME (N >= 1) this process sends itself SIGKILL, or the signal of "NAME:N:TERM" or "NAME:N:STOP".
+// INVALID_ARGUMENT for anything else. Requires: as above.
 absl::Status KillAt(absl::string_view spec);
 
 }  // namespace tessera

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   app.add_option("--shard", options.shard, "which of them this is, from 0")->required();
   app.add_option("--listen", options.listen, "host:port to listen on; default: the own port of --servers");
   app.add_option("--threads", options.threads, "default: the cores, divided by the servers of this host")->check(CLI::Range(1, 1024));
-  app.add_option("--kill-at", kill_at, "NAME:N, for drills: this process kills itself at the N-th pass through a fault point")->group("");
+  app.add_option("--kill-at", kill_at, "NAME:N[:TERM|STOP], for drills: this process kills itself at the N-th pass through a fault point")->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <thread>
@@ -19,6 +20,8 @@ namespace {
 
 // How often it is looked for a signal, or for the end of the job.
 constexpr absl::Duration kWatchEvery = absl::Milliseconds(100);
+// From a signal to the end of the process, at most.
+constexpr absl::Duration kLeaveMax = absl::Seconds(20);
 
 std::string HostAndProcess() {
   char host[256] = "unknown host";
@@ -41,6 +44,7 @@ absl::Status RunWorkerDaemon(const WorkerDaemonOptions& options, StopSignal* sto
   WorkerOptions worker;
   worker.name = HostAndProcess();
   worker.nonce = RandomNonce();
+  worker.identity = options.identity;
   worker.threads = options.threads;
   worker.patience = options.patience;
   worker.stopping = &stopping;
@@ -58,7 +62,13 @@ absl::Status RunWorkerDaemon(const WorkerDaemonOptions& options, StopSignal* sto
   std::thread watch([&] {
     while (!over.load() && !stop->WaitFor(kWatchEvery)) {
     }
+    if (!over.load()) LogInfo("told to stop");
     stopping = true;
+    const absl::Time end = Clock::Real()->Now() + kLeaveMax;
+    while (!over.load() && Clock::Real()->Now() < end) Clock::Real()->SleepFor(kWatchEvery);
+    if (over.load()) return;
+    LogError(absl::StrCat("this worker did not come to an end within ", absl::FormatDuration(kLeaveMax), " and is ended in the middle"));
+    std::_Exit(1);
   });
   const absl::Status status = RunWorker(coordinator.get(), worker, Clock::Real());
   over = true;

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 _parser = argparse.ArgumentParser()
@@ -114,6 +115,13 @@ class Case(unittest.TestCase):
     def stop(self, child, timeout=60):
         child.send_signal(signal.SIGTERM)
         child.wait(timeout=timeout)
+
+    def wait_for(self, happened, timeout=60):
+        """Until happened() is true."""
+        deadline = time.monotonic() + timeout
+        while not happened():
+            self.assertLess(time.monotonic(), deadline, "it did not happen in time")
+            time.sleep(0.05)
 
     def adult_rows(self):
         """Header and lines of the adult training data."""

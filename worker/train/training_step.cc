@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_point.h"
 #include "common/job/utf8.h"
 #include "common/learning_rate.h"
 #include "common/status_macros.h"
@@ -51,6 +52,7 @@ absl::StatusOr<ShareDone> TrainingStep::RunShare(const Decision& decision, const
     done.set_refused_rows(batch.size());
     return done;
   }
+  FaultPoint("worker.share_computed");
   TESSERA_RETURN_IF_ERROR(client->Stage(batch, step, decision, share.share(), gradients_.rows, gradients_.dense));
   done.set_rows(batch.size());
   done.set_loss(gradients_.loss);
@@ -99,6 +101,7 @@ absl::Status TrainingStep::PushBatch(const Task& task, uint64_t number, uint64_t
   options.dense_learning_rate = LearningRate(plan_.job().optimizers().dense());
   options.divisor = static_cast<double>(task_batch_rows_);
   options.period = plan_.job().data().period();
+  FaultPoint("worker.batch_computed");
   return client->Push(*batch, options, gradients_.rows, gradients_.dense);
 }
 

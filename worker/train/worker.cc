@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/fault_point.h"
 #include "common/job/utf8.h"
 #include "common/retry.h"
 #include "common/status_macros.h"
@@ -18,12 +19,22 @@
 namespace tessera {
 namespace {
 
+// Who leaves tells the coordinator, but does not wait for it: the lease ends anyway.
+constexpr absl::Duration kLeavePatience = absl::Seconds(3);
+
 class Worker {
  public:
   Worker(CoordinatorApi* coordinator, const WorkerOptions& options, Clock* clock)
       : coordinator_(coordinator), options_(options), clock_(clock) {}
 
   absl::Status Run() {
+    const absl::Status status = Work();
+    if (Stopping() && heartbeat_ != nullptr && !told_stop_) Leave();
+    return status;
+  }
+
+ private:
+  absl::Status Work() {
     TESSERA_RETURN_IF_ERROR(Join());
     DoneRequest report = Report();
     report.mutable_nothing();
@@ -40,11 +51,11 @@ class Worker {
     }
   }
 
- private:
   absl::Status Join() {
     JoinRequest request;
     request.set_nonce(options_.nonce);
     request.set_name(options_.name);
+    request.set_identity(options_.identity);
     const Retry retry(clock_, options_.patience, options_.stopping);
     TESSERA_RETURN_IF_ERROR(retry.Run([&] { return coordinator_->Join(request, &joined_); }));
     Say(absl::StrCat("joined job ", joined_.job(), " as worker ", joined_.worker()));
@@ -129,6 +140,7 @@ class Worker {
     shares_.pop_front();
     ParameterClient* client = workplace_->ClientOf(decision_.incarnation());
     TESSERA_ASSIGN_OR_RETURN(*report->mutable_share(), workplace_->step().RunShare(decision_, share, client));
+    FaultPoint("worker.share_done");
     return absl::OkStatus();
   }
   absl::Status Compute(const Task& task, DoneRequest* report) {
@@ -136,12 +148,14 @@ class Worker {
     incarnation_ = task.incarnation();
     ParameterClient* client = workplace_->ClientOf(incarnation_);
     TESSERA_ASSIGN_OR_RETURN(*report->mutable_task(), workplace_->step().RunTask(task, client));
+    FaultPoint("worker.task_done");
     return absl::OkStatus();
   }
   absl::Status Compute(const EvaluationTask& task, DoneRequest* report) {
     TESSERA_RETURN_IF_ERROR(TakePlan(task));
     shares_.clear();
     incarnation_ = task.incarnation();
+    FaultPoint("worker.evaluation");
     TESSERA_ASSIGN_OR_RETURN(*report->mutable_evaluation(), workplace_->RunEvaluation(task));
     return absl::OkStatus();
   }
@@ -197,7 +211,18 @@ class Worker {
     return report;
   }
 
+  // Its work goes to others at once, not only when its lease ends.
+  void Leave() {
+    DoneRequest report = Report();
+    report.mutable_leaving();
+    Instruction instruction;
+    const Retry retry(clock_, kLeavePatience, nullptr);
+    const absl::Status told = retry.Run([&] { return coordinator_->Done(report, &instruction); });
+    Say(told.ok() ? std::string("left the job") : absl::StrCat("left the job, and could not say so: ", told.message()));
+  }
+
   absl::Status Stopped(const Stop& stop) {
+    told_stop_ = true;
     if (stop.code() != 0) return absl::Status(static_cast<absl::StatusCode>(stop.code()), stop.message());
     Say(stop.message());
     return absl::OkStatus();
@@ -230,6 +255,7 @@ class Worker {
   const WorkerOptions& options_;
   Clock* const clock_;
   JoinReply joined_;
+  bool told_stop_ = false;
   std::unique_ptr<Heartbeat> heartbeat_;
   std::vector<ParameterServerApi*> servers_;
   std::unique_ptr<ThreadPool> own_pool_;

@@ -18,12 +18,13 @@ namespace tessera {
 struct WorkerOptions {
   std::string name;  // host and pid, for people
   uint64_t nonce = 0;
+  std::string identity;  // as JoinRequest's
   // Connects to the servers' addresses (or hands out the embedded ones), by shard. The servers outlive the worker.
   std::function<absl::StatusOr<std::vector<ParameterServerApi*>>(const std::vector<std::string>& addresses)> connect;
   int threads = 0;             // compute threads; 0: training.threads, else all cores divided by training.workers
   ThreadPool* pool = nullptr;  // the process's pool where it has one already; then `threads` is not looked at
   absl::Duration patience = absl::Minutes(5);  // for the coordinator to appear; once joined, the job's own patience counts
-  const std::atomic<bool>* stopping = nullptr;          // once true, the worker leaves within seconds with CANCELLED
+  const std::atomic<bool>* stopping = nullptr;          // once true, the worker leaves within seconds with CANCELLED, and tells the coordinator
   std::function<void(const std::string&)> say;          // lines for people; may be null
 };
 

@@ -34,8 +34,17 @@ TEST(FaultPointDeathTest, KillsAtTheNthPassOfTheNamedPointOnly) {
       testing::KilledBySignal(SIGKILL), "two passes");
 }
 
+TEST(FaultPointDeathTest, SendsTheNamedSignal) {
+  EXPECT_EXIT(
+      {
+        if (KillAt("log.append:1:TERM").ok()) FaultPoint("log.append");
+        exit(0);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+}
+
 TEST(FaultPointTest, RefusesWhatIsNoNameAndPass) {
-  for (const char* spec : {"", "log.append", ":1", "log.append:", "log.append:0", "log.append:-1", "log.append:x"}) {
+  for (const char* spec : {"", "log.append:TERM", "log.append:1:HUP", "log.append", ":1", "log.append:", "log.append:0", "log.append:-1", "log.append:x"}) {
     EXPECT_EQ(KillAt(spec).code(), absl::StatusCode::kInvalidArgument) << spec;
   }
 }
