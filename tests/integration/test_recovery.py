@@ -192,7 +192,7 @@ class StandstillTest(RecoveryCase):
 
     def test_a_worker_others_take_over_from(self):
         expected = self.without_fault()
-        cluster = Cluster(self, self.job)
+        cluster = Cluster(self, self.job, "--set", "training.patience=3m")
         cluster.start(worker_kill_at={1: "worker.share_computed:20:STOP"})
         report = self.drill(cluster.workers[1], cluster)
         self.assertEqual(self.outcome(report), expected)
@@ -200,7 +200,7 @@ class StandstillTest(RecoveryCase):
 
     def test_a_server_all_wait_for(self):
         expected = self.without_fault()
-        cluster = Cluster(self, self.job)
+        cluster = Cluster(self, self.job, "--set", "training.patience=3m")
         cluster.start({1: "stage.logged:100:STOP"})
         report = self.drill(cluster.servers[1], cluster)
         self.assertEqual(self.outcome(report), expected)
@@ -208,7 +208,7 @@ class StandstillTest(RecoveryCase):
 
     def test_the_server_that_holds_the_coordinator(self):
         expected = self.without_fault()
-        cluster = Cluster(self, self.job)
+        cluster = Cluster(self, self.job, "--set", "training.patience=3m")
         cluster.start({0: "stage.logged:100:STOP"})
         report = self.drill(cluster.servers[0], cluster)
         self.assertEqual(self.outcome(report), expected)
