@@ -16,6 +16,7 @@ class ParameterServerApi {
   virtual absl::Status Pull(const PullRequest& request, PullReply* reply) = 0;
   virtual absl::Status Stage(const StageRequest& request, StageReply* reply) = 0;
   virtual absl::Status Push(const PushRequest& request, PushReply* reply) = 0;
+  virtual absl::Status Fence(const FenceRequest& request, FenceReply* reply) = 0;
   virtual absl::Status Commit(const CommitRequest& request, CommitReply* reply) = 0;
   virtual absl::Status Save(const SaveRequest& request, SaveReply* reply) = 0;
   virtual absl::Status DescribeServer(const DescribeServerRequest& request, DescribeServerReply* reply) = 0;

@@ -22,6 +22,9 @@ class WireParameterServer final : public ParameterServerService::Service {
   grpc::Status Push(grpc::ServerContext*, const PushRequest* request, PushReply* reply) override {
     return ToGrpc(server_->Push(*request, reply));
   }
+  grpc::Status Fence(grpc::ServerContext*, const FenceRequest* request, FenceReply* reply) override {
+    return ToGrpc(server_->Fence(*request, reply));
+  }
   grpc::Status Commit(grpc::ServerContext*, const CommitRequest* request, CommitReply* reply) override {
     return ToGrpc(server_->Commit(*request, reply));
   }

@@ -28,6 +28,7 @@ class ParameterServerClient : public ParameterServerApi {
   absl::Status DescribeServer(const DescribeServerRequest& request, DescribeServerReply* reply) override {
     return Call(&Stub::DescribeServer, kCallMs, request, reply);
   }
+  absl::Status Fence(const FenceRequest& request, FenceReply* reply) override { return Call(&Stub::Fence, kCallMs, request, reply); }
   absl::Status Ahead(const AheadRequest& request, AheadReply* reply) override { return Call(&Stub::Ahead, kHintMs, request, reply); }
   absl::Status GetRows(const GetRowsRequest& request, GetRowsReply* reply) override { return Call(&Stub::GetRows, kCallMs, request, reply); }
   absl::Status Evict(const EvictRequest& request, EvictReply* reply) override { return Call(&Stub::Evict, kCallMs, request, reply); }

@@ -94,6 +94,9 @@ class CoordinatorState {
   absl::Status CompareWithSaved(absl::Time now);
   void OrderOpen(Stage stage, const std::string& restore_from, std::optional<uint64_t> step);
   void StartTraining(absl::Time now);
+  // async: what a lost worker had of its task is asked of the servers, then somebody else goes on with it.
+  void OrderFence(const TaskQueue::Entry& lost);
+  void FinishFence(const OrderResult& result, absl::Time now);
   // A server came back older than what it acknowledged: all go back to the last checkpoint together, or the job ends with `lost`.
   void GoBack(const absl::Status& lost, absl::Time now);
   size_t WorkersWanted() const;
@@ -169,6 +172,7 @@ class CoordinatorState {
   std::string last_loss_;                 // why there is nobody left
   absl::Time alone_since_ = absl::InfiniteFuture();
 
+  TaskQueue::Entry fenced_;               // being asked about
   std::optional<uint64_t> went_back_at_;  // the step of the last loss of state
 
   // The boundary that is being passed.

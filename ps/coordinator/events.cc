@@ -114,6 +114,11 @@ absl::Status CoordinatorState::Add(const DoneRequest& request, Member member, ab
       return absl::Status(code, absl::StrCat(failure.message(), who));
     }
     case DoneRequest::kLeaving:
+      if (request.leaving().has_task() && phase_ == Phase::kTraining && !training_->sync()) {
+        const TaskDone done = WithSender(request.leaving().task(), members_.Describe(member));
+        TESSERA_RETURN_IF_ERROR(training_->Return(done, done.end_row(), now));
+        TESSERA_RETURN_IF_ERROR(training_->CheckRefusals());
+      }
       members_.Fence(members_.Find(member.worker, member.generation));
       Lose(member, /*dead=*/false, "it was told to stop", now);
       return absl::OkStatus();
@@ -228,7 +233,7 @@ void CoordinatorState::Finish(uint64_t order, const absl::StatusOr<OrderResult>&
   ordered_ = false;
   if (over()) return;
   if (!result.ok()) {
-    const bool trained = stage_ == Stage::kReturn || stage_ == Stage::kCommit || stage_ == Stage::kSave;
+    const bool trained = stage_ == Stage::kReturn || stage_ == Stage::kTrain || stage_ == Stage::kCommit || stage_ == Stage::kSave;
     if (trained && absl::IsDataLoss(result.status())) return GoBack(result.status(), now);
     if (interrupt_.has_value() && absl::IsCancelled(result.status())) return EndInterrupted(now);
     return EndJob(Phase::kFailed, result.status().code(), std::string(result.status().message()), now);

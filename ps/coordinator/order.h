@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "proto/checkpoint.pb.h"
@@ -18,6 +19,7 @@ struct Order {
     kOpen,     // makes `incarnation` durable, then opens all servers under it, from `folder` or fresh
     kReturn,   // after a restart: checks that all servers are where they may be after `decision`, and commits it where it has a flag
     kCommit,   // commits `decision` on all servers
+    kFence,    // ends the pushes of `worker` and `generation` on all servers, and asks what they have of them
     kSave,     // saves all servers into a new unfinished folder
     kPublish,  // writes the manifest into the unfinished `folder`, makes it current, removes old ones
     kRead,     // reads the manifest of `folder`
@@ -33,6 +35,8 @@ struct Order {
   std::string sightings;                // open: of all partitions, or empty
   Decision decision;                    // commit; return: absent in async, and before the first step
   uint64_t step = 0;                    // save: of the checkpoint
+  uint32_t worker = 0;                  // fence
+  uint64_t generation = 0;
   Checkpoint manifest;                  // publish, mark
   uint32_t keep = 1;                    // publish: so many checkpoints stay
 };
@@ -40,6 +44,7 @@ struct Order {
 struct OrderResult {
   std::string folder;   // save: unfinished; publish: final
   Checkpoint manifest;  // save: what the servers say of it; read
+  std::vector<FenceReply> fences;  // by shard
 };
 
 }  // namespace tessera

@@ -101,6 +101,10 @@ absl::StatusOr<OrderResult> Coordinator::Impl::CarryOut(const Order& order) {
     case Order::Kind::kCommit:
       TESSERA_RETURN_IF_ERROR(servers_.Commit(order.decision, order.patience, cancelled));
       return result;
+    case Order::Kind::kFence: {
+      TESSERA_ASSIGN_OR_RETURN(result.fences, servers_.Fence(order.worker, order.generation, order.patience, cancelled));
+      return result;
+    }
     case Order::Kind::kSave: {
       TESSERA_ASSIGN_OR_RETURN(result.folder, store_.Begin(order.step, order.incarnation));
       TESSERA_RETURN_IF_ERROR(servers_.Save(result.folder, order.server_step, order.patience, cancelled, &result.manifest));

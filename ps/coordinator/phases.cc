@@ -68,6 +68,10 @@ bool CoordinatorState::Step(absl::Time now) {
       StartTraining(now);
       return true;
     case Stage::kTrain:
+      if (const TaskQueue::Entry* lost = training_->LostTask(members_.Live()); lost != nullptr) {
+        OrderFence(*lost);
+        return true;
+      }
       if (!training_->AtBoundary()) return false;
       EnterBoundary(now);
       return true;
@@ -93,6 +97,8 @@ void CoordinatorState::FinishOrder(const OrderResult& result, absl::Time now) {
       return Enter(Stage::kWorkers, now + Patience());
     case Stage::kReturn:
       return FinishReturn(now);
+    case Stage::kTrain:
+      return FinishFence(result, now);
     case Stage::kCommit:
       return OrderSave();
     case Stage::kSave:
@@ -169,6 +175,36 @@ void CoordinatorState::StartTraining(absl::Time now) {
   }
   SetPhase(Phase::kEvaluating, now);
   OrderReadFinal();
+}
+
+// Nobody has what a lost worker left of its task before it is known that no push of it is still on its way.
+void CoordinatorState::OrderFence(const TaskQueue::Entry& lost) {
+  Order order;
+  order.kind = Order::Kind::kFence;
+  order.worker = lost.member.worker;
+  order.generation = lost.member.generation;
+  fenced_ = lost;
+  GiveOrder(Stage::kTrain, std::move(order));
+}
+
+void CoordinatorState::FinishFence(const OrderResult& result, absl::Time now) {
+  // A server that has nothing of the task is where the worker began.
+  TaskDone nothing;
+  nothing.set_task(fenced_.task);
+  nothing.set_end_row(fenced_.first_row);
+  std::optional<TaskDone> least;
+  uint64_t begun_row = fenced_.first_row;
+  for (const FenceReply& held : result.fences) {
+    const TaskDone& done = held.done().task() == fenced_.task ? held.done() : nothing;
+    if (!least.has_value() || done.end_row() < least->end_row()) least = done;
+    if (held.begun_task() == fenced_.task) begun_row = std::max(begun_row, held.begun_row());
+  }
+  const TaskDone& done = least.has_value() ? *least : nothing;
+  Note(absl::StrCat("task ", fenced_.task, " goes on at its row ", done.end_row(), ", ", std::max(begun_row, done.end_row()) - done.end_row(),
+                    " rows are trained twice"));
+  absl::Status status = training_->Return(done, begun_row, now);
+  if (status.ok()) status = training_->CheckRefusals();
+  if (!status.ok()) EndJob(Phase::kFailed, status.code(), std::string(status.message()), now);
 }
 
 // Who was there before may not come back.

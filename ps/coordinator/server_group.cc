@@ -129,6 +129,19 @@ absl::Status ServerGroup::Commit(const Decision& decision, absl::Duration patien
   });
 }
 
+absl::StatusOr<std::vector<FenceReply>> ServerGroup::Fence(uint32_t worker, uint64_t generation, absl::Duration patience,
+                                                           const std::function<bool()>& cancelled) {
+  std::vector<FenceReply> replies(servers_.size());
+  TESSERA_RETURN_IF_ERROR(OnAll(absl::StrCat("fence of worker ", worker), [&](uint32_t shard) {
+    FenceRequest request;
+    *request.mutable_peer() = PeerOf(shard);
+    request.mutable_peer()->set_worker(worker);
+    request.mutable_peer()->set_generation(generation);
+    return Call(shard, patience, cancelled, [&] { return servers_[shard]->Fence(request, &replies[shard]); });
+  }));
+  return replies;
+}
+
 absl::Status ServerGroup::Save(const std::string& folder, std::optional<uint64_t> step, absl::Duration patience,
                                const std::function<bool()>& cancelled, Checkpoint* manifest) {
   const uint32_t shards = static_cast<uint32_t>(servers_.size());

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/parameter_server_api.h"
@@ -36,6 +36,9 @@ class ServerGroup {
   absl::Status Return(uint64_t incarnation, const Decision& decision, absl::Duration patience, const std::function<bool()>& cancelled);
   // Commits a flagged decision everywhere, asking again like Open. REQUIRES: open.
   absl::Status Commit(const Decision& decision, absl::Duration patience, const std::function<bool()>& cancelled);
+  // Ends the pushes of a worker's generation everywhere, asking again like Open; what each server has of them. REQUIRES: open.
+  absl::StatusOr<std::vector<FenceReply>> Fence(uint32_t worker, uint64_t generation, absl::Duration patience,
+                                                const std::function<bool()>& cancelled);
   // Saves all into shard folders below `folder`, asking again like Open, and fills rows, files, shards and digest of the manifest.
   // DATA_LOSS as in Open.
   absl::Status Save(const std::string& folder, std::optional<uint64_t> step, absl::Duration patience,

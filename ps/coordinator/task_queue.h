@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "proto/coordinator_record.pb.h"
 #include "proto/plan.pb.h"
 #include "ps/coordinator/members.h"
@@ -34,34 +35,50 @@ class TaskQueue {
     Member member;
     uint64_t optimizer_step = 0;  // of its first push
     uint64_t stride = 1;
+    uint64_t first_row = 0;       // of the task's rows in their order those before it are trained
+    uint32_t deaths = 0;          // workers that died while they had it
   };
 
   // REQUIRES: EpochOver().
   void StartEpoch(std::vector<BlockRun> open);
+  // As Save wrote them, after StartEpoch.
+  void Restore(const TrainingState& state, const RunRecord& record);
   // The task this member has and has not reported.
   const Entry* Outstanding(Member member) const;
-  // The next task: open / (4 * workers) blocks, no more than kTaskBytesMax has, and no fewer than a 32nd of what the epoch began with (less if
+  // A task whose worker is not among `live` any more.
+  const Entry* Lost(absl::Span<const Member> live) const;
+  // An earlier life of the same worker has one.
+  bool HasEarlierLife(Member member) const;
+  // The next task: one that was begun, else open / (4 * workers) blocks, no more than kTaskBytesMax has, and no fewer than a 32nd of what the epoch began with (less if
   // there are more than 8 workers): rows are shuffled within a task, and neighbours are alike in a log, so the last steps of an epoch must
   // not see one block each. nullptr if nothing is left to hand out.
   const Entry* HandOut(Member member, uint32_t workers, uint64_t optimizer_step);
   // Nothing if no such task is out (a repeated report), else the task as it was.
   std::optional<Entry> Done(uint64_t task);
+  // The rows of the task before this one are trained; somebody else is to go on. Answers as Done.
+  std::optional<Entry> Return(uint64_t task, uint64_t first_row);
+  // The member died. Its task, with that counted, or nullptr.
+  const Entry* CountDeath(Member member);
 
-  bool EpochOver() const { return open_.empty() && outstanding_.empty(); }
+  bool EpochOver() const { return open_.empty() && begun_.empty() && outstanding_.empty(); }
   bool Idle() const { return outstanding_.empty(); }
   uint64_t tasks() const { return tasks_; }  // handed out so far
   std::vector<Member> Awaited() const;
   // Blocks not handed out yet.
   std::vector<BlockRun> OpenRuns() const;
-  // The tasks under way, and back again after StartEpoch with the open blocks.
-  void Save(RunRecord* record) const;
-  void Restore(const RunRecord& record);
+  // Tasks that were begun and nobody has (a checkpoint keeps them), and those under way.
+  void SaveBegun(TrainingState* state) const;
+  void SaveUnderWay(RunRecord* record) const;
 
  private:
+  // REQUIRES: open_ is not empty.
+  BlockRun TakeBlocks(uint32_t workers);
+
   uint64_t blocks_max_;
   uint64_t tasks_;
   uint64_t epoch_blocks_ = 0;
   std::deque<BlockRun> open_;
+  std::deque<Entry> begun_;  // of nobody
   std::map<uint64_t, Entry> outstanding_;  // by task
 };
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/epoch_order.h"
 #include "common/status_macros.h"
 #include "ps/coordinator/early_stop.h"
 
@@ -25,16 +27,26 @@ double EstimateEpochRows(const Plan& plan) {
   return static_cast<double>(plan.rows()) * (1 - plan.job().data().evaluate().holdout());
 }
 
-// For people: the file and the bytes of the block that holds the next row.
-std::string PlaceOf(const Plan& plan, const Position& position) {
+// For people: the file, and where in it the block begins.
+std::string PlaceOf(const Plan& plan, uint64_t block) {
   const uint64_t block_bytes = std::max<uint64_t>(1, plan.job().data().block_bytes().bytes());
-  uint64_t block = position.data_block();
+  const uint64_t number = block;
   for (const InputFile& file : plan.train()) {
     const uint64_t blocks = (file.plain_bytes() + block_bytes - 1) / block_bytes;
-    if (block < blocks) return absl::StrCat(file.path(), ", byte ", block * block_bytes, ", row ", position.row(), " there,");
+    if (block < blocks) return absl::StrCat(file.path(), ", byte ", block * block_bytes);
     block -= blocks;
   }
-  return absl::StrCat("block ", position.block(), " of the share");
+  return absl::StrCat("block ", number);
+}
+
+// A task's rows are shuffled, so it is one of its blocks, but not known which.
+std::string PlacesOf(const Plan& plan, const TaskQueue::Entry& entry, uint32_t epoch) {
+  constexpr uint64_t kNamedMax = 8;
+  const std::vector<uint64_t> order = EpochBlocks(plan, BlockCount(plan), epoch);
+  std::vector<std::string> places;
+  for (uint64_t i = entry.run.first; i < entry.run.last && places.size() < kNamedMax; ++i) places.push_back(PlaceOf(plan, order[i]));
+  const uint64_t more = entry.run.last - entry.run.first - places.size();
+  return absl::StrCat(absl::StrJoin(places, "; "), more > 0 ? absl::StrCat("; and ", more, " more blocks") : "");
 }
 
 }  // namespace
@@ -63,7 +75,8 @@ void TrainingRun::Give(Member member, absl::Span<const Member> members) {
     ++shares_again_;
     return;
   }
-  if (tasks_.Outstanding(member) != nullptr) return;
+  // The servers keep of a worker what its last life pushed: an earlier life's task must be asked about first.
+  if (tasks_.Outstanding(member) != nullptr || tasks_.HasEarlierLife(member)) return;
   const auto place = std::find(members.begin(), members.end(), member) - members.begin();
   const uint64_t from = state_.optimizer_step() + 1 + static_cast<uint64_t>(place);
   const uint64_t step = std::max(from, next_optimizer_step_[member.worker]);
@@ -72,19 +85,22 @@ void TrainingRun::Give(Member member, absl::Span<const Member> members) {
 
 absl::Status TrainingRun::Lose(Member member, bool dead) {
   if (!started()) return absl::OkStatus();
-  if (!sync_mode_) {
-    const TaskQueue::Entry* entry = tasks_.Outstanding(member);
-    if (entry == nullptr) return absl::OkStatus();
-    // How much of it is in the tables is not known here, and nothing is trained twice uncounted.
-    return absl::UnavailableError(absl::StrCat("task ", entry->task, ": its worker is gone, and with it how far it came; start the job again "
-                                               "to go on from the last checkpoint, or use training.mode: sync, where others take over"));
-  }
   if (!dead) return absl::OkStatus();
+  if (!sync_mode_) {
+    const TaskQueue::Entry* entry = tasks_.CountDeath(member);
+    if (entry == nullptr) return absl::OkStatus();
+    ++changes_;
+    if (entry->deaths < kDeathsMax) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("task ", entry->task, ": ", entry->deaths, " workers died while they had it; look at the ",
+                                                   plan_->job().data().block_bytes().bytes(), " bytes from each of these on: ",
+                                                   PlacesOf(*plan_, *entry, state_.epochs())));
+  }
   const auto [deaths, share] = sync_->CountDeath(member);
   if (deaths < kDeathsMax) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("step ", sync_->step(), ", share ", share->share(), ": ", deaths,
                                                  " workers died while they had it; look at the rows from ",
-                                                 PlaceOf(*plan_, share->position()), " on"));
+                                                 PlaceOf(*plan_, share->position().data_block()), ", row ", share->position().row(),
+                                                 " there, on"));
 }
 
 bool TrainingRun::Fill(Member member, Instruction* next) const {
@@ -107,6 +123,7 @@ bool TrainingRun::Fill(Member member, Instruction* next) const {
   task->set_last_block(entry->run.last);
   task->set_optimizer_step(entry->optimizer_step);
   task->set_optimizer_step_stride(entry->stride);
+  task->set_first_row(entry->first_row);
   return true;
 }
 
@@ -142,19 +159,36 @@ absl::Status TrainingRun::Add(const TaskDone& done, absl::Time now) {
   }
   const std::optional<TaskQueue::Entry> entry = tasks_.Done(done.task());
   if (!entry.has_value()) return absl::OkStatus();
-  ++changes_;
-  last_progress_ = now;
-  CountRefused(done.refused_batches(), done.refused_rows(), done.refusal());
   const Progress before = Now();
-  next_optimizer_step_[entry->member.worker] = entry->optimizer_step + done.pushes() * entry->stride;
-  state_.set_optimizer_step(state_.optimizer_step() + done.pushes());
-  Count(done.rows(), done.loss(), done.pushes());
+  CountTask(*entry, done, now);
   if (tasks_.EpochOver()) {
     TESSERA_RETURN_IF_ERROR(TurnEpoch());
     tasks_.StartEpoch({{0, BlockCount(*plan_)}});
   }
   FindBoundary(before, now);
   return absl::OkStatus();
+}
+
+absl::Status TrainingRun::Return(const TaskDone& done, uint64_t begun_row, absl::Time now) {
+  const std::optional<TaskQueue::Entry> entry = tasks_.Return(done.task(), done.end_row());
+  if (!entry.has_value()) return absl::OkStatus();
+  if (!std::isfinite(done.loss()) || done.end_row() < entry->first_row) {
+    return absl::InternalError(absl::StrCat("task ", done.task(), ": row ", done.end_row(), " and loss ", done.loss(), " cannot be"));
+  }
+  const Progress before = Now();
+  CountTask(*entry, done, now);
+  rows_twice_ += std::max(begun_row, done.end_row()) - done.end_row();
+  FindBoundary(before, now);
+  return absl::OkStatus();
+}
+
+void TrainingRun::CountTask(const TaskQueue::Entry& entry, const TaskDone& done, absl::Time now) {
+  ++changes_;
+  last_progress_ = now;
+  CountRefused(done.refused_batches(), done.refused_rows(), done.refusal());
+  next_optimizer_step_[entry.member.worker] = entry.optimizer_step + done.pushes() * entry.stride;
+  state_.set_optimizer_step(state_.optimizer_step() + done.pushes());
+  Count(done.rows(), done.loss(), done.pushes());
 }
 
 void TrainingRun::Interrupt() {
@@ -198,7 +232,7 @@ void TrainingRun::CountRefused(uint64_t batches, uint64_t rows, const std::strin
   Report& report = *state_.mutable_report();
   report.set_refused_batches(report.refused_batches() + batches);
   report.set_refused_rows(report.refused_rows() + rows);
-  report.set_refusal(refusal);
+  if (!refusal.empty()) report.set_refusal(refusal);
 }
 
 absl::Status TrainingRun::CheckRefusals() const {

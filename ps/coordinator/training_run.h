@@ -58,9 +58,14 @@ class TrainingRun {
   bool holds_out() const { return plan_->job().data().evaluate().holdout() > 0; }
   // Gives the member work where it has none and there is some for it. REQUIRES: started.
   void Give(Member member, absl::Span<const Member> members);
-  // The member is gone, by its own will or `dead`: what it has not done is for others. INVALID_ARGUMENT, naming the share, if that killed
-  // kDeathsMax workers. UNAVAILABLE in async where it had a task under way.
+  // The member is gone, by its own will or `dead`: what it has not done is for others. INVALID_ARGUMENT, naming the share or task, if that killed
+  // kDeathsMax workers.
   absl::Status Lose(Member member, bool dead);
+  // async: a task of somebody who is gone. Only the servers know how far it came; nullptr: there is none.
+  const TaskQueue::Entry* LostTask(absl::Span<const Member> live) const { return sync_mode_ ? nullptr : tasks_.Lost(live); }
+  // Of the lost task (or of one whose member leaves) all before `done`.end_row is trained; who has it next goes on there. Some servers have
+  // rows up to `begun_row`, which are trained twice.
+  absl::Status Return(const TaskDone& done, uint64_t begun_row, absl::Time now);
   // Fills step or task of `next` (without plan) with what this member was given and has not done. False if it has to wait.
   bool Fill(Member member, Instruction* next) const;
   // The member has shares of the current step beside the one it reports here: it goes on by itself.
@@ -105,6 +110,7 @@ class TrainingRun {
   explicit TrainingRun(std::shared_ptr<const Plan> plan);
   Progress Now() const;
   void Count(uint64_t rows, double loss, uint64_t steps);
+  void CountTask(const TaskQueue::Entry& entry, const TaskDone& done, absl::Time now);
   void CountRefused(uint64_t batches, uint64_t rows, const std::string& refusal);
   absl::Status TurnEpoch();
   void FindBoundary(const Progress& before, absl::Time now);
@@ -125,6 +131,7 @@ class TrainingRun {
   uint64_t rows_ = 0;   // of this run
   uint64_t steps_ = 0;
   uint64_t shares_again_ = 0;
+  uint64_t rows_twice_ = 0;
   std::map<uint32_t, uint64_t> next_optimizer_step_;  // async, by worker
   absl::Time last_save_;
   absl::Time last_evaluation_;

@@ -19,6 +19,7 @@ void SetOpenBlocks(const TaskQueue& tasks, TrainingState* state) {
     state->add_open_blocks(run.first);
     state->add_open_blocks(run.last);
   }
+  tasks.SaveBegun(state);
 }
 
 }  // namespace
@@ -36,8 +37,9 @@ void TrainingRun::Start(uint64_t incarnation, absl::Span<const Member> members, 
   }
   tasks_ = TaskQueue(state_.tasks(), plan_->job().data().block_bytes().bytes());
   std::vector<BlockRun> open = OpenBlocks(state_);
-  if (open.empty()) open.push_back({0, BlockCount(*plan_)});
+  if (open.empty() && state_.begun_tasks().empty()) open.push_back({0, BlockCount(*plan_)});
   tasks_.StartEpoch(std::move(open));
+  tasks_.Restore(state_, RunRecord());
 }
 
 void TrainingRun::Save(RunRecord* record) const {
@@ -49,13 +51,14 @@ void TrainingRun::Save(RunRecord* record) const {
   record->set_rows(rows_);
   record->set_steps(steps_);
   record->set_shares_again(shares_again_);
+  record->set_rows_twice(rows_twice_);
   if (!started()) return;
   if (sync_mode_) {
     *record->mutable_state()->mutable_decision() = sync_->last();
     return;
   }
   SetOpenBlocks(tasks_, record->mutable_state());
-  tasks_.Save(record);
+  tasks_.SaveUnderWay(record);
   for (const auto& [worker, step] : next_optimizer_step_) (*record->mutable_next_optimizer_step())[worker] = step;
 }
 
@@ -64,6 +67,7 @@ void TrainingRun::Recover(const RunRecord& saved, uint64_t incarnation, absl::Ti
   rows_ = saved.rows();
   steps_ = saved.steps();
   shares_again_ = saved.shares_again();
+  rows_twice_ = saved.rows_twice();
   if (!saved.started()) return;
   incarnation_ = incarnation;
   last_save_ = last_evaluation_ = last_progress_ = now;
@@ -74,7 +78,7 @@ void TrainingRun::Recover(const RunRecord& saved, uint64_t incarnation, absl::Ti
   }
   tasks_ = TaskQueue(state_.tasks(), plan_->job().data().block_bytes().bytes());
   tasks_.StartEpoch(OpenBlocks(state_));
-  tasks_.Restore(saved);
+  tasks_.Restore(state_, saved);
   for (const auto& [worker, step] : saved.next_optimizer_step()) next_optimizer_step_[worker] = step;
 }
 
@@ -93,6 +97,7 @@ void TrainingRun::Describe(Report* report) const {
   report->set_rows(rows_);
   report->set_steps(steps_);
   report->set_shares_again(shares_again_);
+  report->set_rows_twice(rows_twice_);
   report->set_epochs(state_.epochs());
   report->set_epoch_rows_done(state_.epoch_rows());
 }

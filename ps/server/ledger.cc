@@ -11,9 +11,10 @@ absl::StatusOr<PushLedger::Verdict> PushLedger::Check(const Peer& peer, uint64_t
   if (found != entries_.end()) {
     const LedgerEntry& entry = found->second;
     if (peer.generation() < entry.generation()) {
-      return absl::FailedPreconditionError(absl::StrCat(name, ": generation ", entry.generation(), " of this worker has pushed since"));
+      return absl::FailedPreconditionError(absl::StrCat("wrong peer: ", name, ": generation ", entry.generation(), " of this worker has pushed since"));
     }
     if (peer.generation() == entry.generation()) {
+      if (entry.fenced()) return absl::FailedPreconditionError(absl::StrCat("wrong peer: ", name, ": this generation was given up; join again"));
       applied = entry.sequence();
       if (sequence <= applied && sequence > 0) return Verdict{true, entry.lsn()};
     }
@@ -24,12 +25,33 @@ absl::StatusOr<PushLedger::Verdict> PushLedger::Check(const Peer& peer, uint64_t
   return Verdict();
 }
 
-void PushLedger::Record(uint32_t worker, uint64_t generation, uint64_t sequence, uint64_t lsn) {
+void PushLedger::Record(const LoggedHeader& push, uint64_t lsn) {
+  LedgerEntry& entry = entries_[push.worker()];
+  if (entry.generation() != push.generation()) entry.Clear();
+  entry.set_worker(push.worker());
+  entry.set_generation(push.generation());
+  entry.set_sequence(push.sequence());
+  entry.set_lsn(lsn);
+  entry.set_begun_task(push.task_done().task());
+  entry.set_begun_row(push.task_done().end_row());
+  if (push.last_part()) *entry.mutable_done() = push.task_done();
+}
+
+absl::StatusOr<std::optional<LedgerEntry>> PushLedger::Find(uint32_t worker, uint64_t generation) const {
+  const auto found = entries_.find(worker);
+  if (found == entries_.end() || found->second.generation() < generation) return std::nullopt;
+  if (found->second.generation() == generation) return found->second;
+  return absl::FailedPreconditionError(absl::StrCat("wrong peer: worker ", worker, " generation ", generation, ": generation ",
+                                                    found->second.generation(), " of it has pushed since"));
+}
+
+void PushLedger::Fence(uint32_t worker, uint64_t generation, uint64_t lsn) {
   LedgerEntry& entry = entries_[worker];
+  if (entry.generation() != generation) entry.Clear();
   entry.set_worker(worker);
   entry.set_generation(generation);
-  entry.set_sequence(sequence);
   entry.set_lsn(lsn);
+  entry.set_fenced(true);
 }
 
 void PushLedger::Save(ShardRecord* record) const {

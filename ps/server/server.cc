@@ -11,6 +11,7 @@ absl::Status Server::Open(const OpenRequest& request, OpenReply* reply) { return
 absl::Status Server::Pull(const PullRequest& request, PullReply* reply) { return impl_->Pull(request, reply); }
 absl::Status Server::Stage(const StageRequest& request, StageReply*) { return impl_->Stage(request); }
 absl::Status Server::Push(const PushRequest& request, PushReply* reply) { return impl_->Push(request, reply); }
+absl::Status Server::Fence(const FenceRequest& request, FenceReply* reply) { return impl_->Fence(request, reply); }
 absl::Status Server::Commit(const CommitRequest& request, CommitReply* reply) {
   return impl_->Commit(request.peer(), request.decision(), reply);
 }

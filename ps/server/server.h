@@ -33,6 +33,7 @@ class Server : public ParameterServerApi {
   absl::Status DescribeServer(const DescribeServerRequest& request, DescribeServerReply* reply) override;
   absl::Status Ahead(const AheadRequest& request, AheadReply* reply) override;
   absl::Status GetRows(const GetRowsRequest& request, GetRowsReply* reply) override;
+  absl::Status Fence(const FenceRequest& request, FenceReply* reply) override;
   absl::Status Evict(const EvictRequest& request, EvictReply* reply) override;
 
   // Goes on where the last process on this state folder ended, if it kept a log; else the server stays closed. Before the first call.

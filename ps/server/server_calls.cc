@@ -105,6 +105,13 @@ absl::Status Server::Impl::PushHere(const PushRequest& request, PushReply* reply
   return absl::OkStatus();
 }
 
+absl::Status Server::Impl::FenceHere(const FenceRequest& request, FenceReply* reply) {
+  TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
+  TESSERA_RETURN_IF_ERROR(CheckWorker(request.peer(), "fence"));
+  TESSERA_ASSIGN_OR_RETURN(*reply, state_->Fence(request.peer()));
+  return absl::OkStatus();
+}
+
 absl::Status Server::Impl::AheadHere(const AheadRequest& request) {
   TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
   TESSERA_ASSIGN_OR_RETURN(const absl::Span<const uint64_t> ids, PackedView<uint64_t>(request.ids(), "ahead.ids"));

@@ -65,6 +65,11 @@ class Server::Impl {
     const SharedPass inside(&gate_);
     return PushHere(request, reply);
   }
+  absl::Status Fence(const FenceRequest& request, FenceReply* reply) {
+    if (!gate_.EnterShared()) return gate_.Busy();
+    const SharedPass inside(&gate_);
+    return FenceHere(request, reply);
+  }
   absl::Status Describe(const DescribeServerRequest& request, DescribeServerReply* reply) {
     if (!gate_.EnterShared()) return gate_.Busy();
     const SharedPass inside(&gate_);
@@ -122,6 +127,7 @@ class Server::Impl {
   absl::Status PullHere(const PullRequest& request, PullReply* reply, bool* commit_first) ABSL_SHARED_LOCKS_REQUIRED(gate_);
   absl::Status StageHere(const StageRequest& request, bool* commit_first) ABSL_SHARED_LOCKS_REQUIRED(gate_);
   absl::Status PushHere(const PushRequest& request, PushReply* reply) ABSL_SHARED_LOCKS_REQUIRED(gate_);
+  absl::Status FenceHere(const FenceRequest& request, FenceReply* reply) ABSL_SHARED_LOCKS_REQUIRED(gate_);
   absl::Status DescribeHere(const DescribeServerRequest& request, DescribeServerReply* reply) ABSL_SHARED_LOCKS_REQUIRED(gate_);
   absl::Status AheadHere(const AheadRequest& request) ABSL_SHARED_LOCKS_REQUIRED(gate_);
   absl::Status GetRowsHere(const GetRowsRequest& request, GetRowsReply* reply) ABSL_SHARED_LOCKS_REQUIRED(gate_);

@@ -96,7 +96,7 @@ absl::Status ShardState::ReplayRecord(const LogRecord& record, Replay* replay) {
   replay->last_lsn = record.lsn;
   ++replayed_records_;
   replayed_bytes_ += record.body.size();
-  if (record.kind == LogKind::kFence || record.kind == LogKind::kCut) return absl::OkStatus();
+  if (record.kind == LogKind::kCut) return absl::OkStatus();
   absl::StatusOr<ReadBody> read = ReadLogBody(record.body);
   if (!read.ok()) {
     return absl::DataLossError(absl::StrCat("record ", record.lsn, " of the log below ", folder_, ": ", read.status().message()));
@@ -137,8 +137,14 @@ absl::Status ShardState::ReplayRecord(const LogRecord& record, Replay* replay) {
           ReplayUpdate(*read, {&source, 1}, header.sparse_learning_rate(), header.dense_learning_rate(), rule));
       if (record.lsn > replay->counted_lsn) {
         MutexLock lock(&update_mutex_);
-        ledger_.Record(header.worker(), header.generation(), header.sequence(), record.lsn);
+        ledger_.Record(header, record.lsn);
         pushed_step_ = std::max<uint64_t>(pushed_step_, header.optimizer_step());
+      }
+      return absl::OkStatus();
+    case LogKind::kFence:
+      if (record.lsn > replay->counted_lsn) {
+        MutexLock lock(&update_mutex_);
+        ledger_.Fence(header.worker(), header.generation(), record.lsn);
       }
       return absl::OkStatus();
     case LogKind::kEvict:

@@ -64,6 +64,8 @@ class ShardState {
   absl::Status Commit(const Decision& decision, bool wait_durable);
   // False: a repeat of one that was applied before.
   absl::StatusOr<bool> Push(const PushRequest& request, const CheckedGradients& checked);
+  // Ends the worker's generation, and says what is here of it.
+  absl::StatusOr<FenceReply> Fence(const Peer& peer);
   // What the rule removes from a partition; `dry_run` only lists it.
   absl::StatusOr<std::vector<uint64_t>> Evict(const Eviction& rule, uint32_t partition, bool dry_run);
 

@@ -194,15 +194,17 @@ absl::StatusOr<bool> ShardState::Push(const PushRequest& request, const CheckedG
       header.set_dense_learning_rate(request.dense_learning_rate());
       header.set_divisor(request.divisor());
       header.set_period(request.period());
+      *header.mutable_task_done() = request.task_done();
+      header.set_last_part(request.last_part());
       SetFacts(update.facts, &header);
-      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kPush, LogBody(std::move(header), &request.gradients())));
+      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kPush, LogBody(header, &request.gradients())));
       FaultPoint("push.logged");
       rule.lsn = lsn;
       if (const absl::Status status = ApplyUpdate(update, {&source, 1}, request.dense_learning_rate(), rule); !status.ok()) {
         Fail(status);
         return status;
       }
-      ledger_.Record(request.peer().worker(), request.peer().generation(), request.sequence(), lsn);
+      ledger_.Record(header, lsn);
       pushed_step_ = std::max<uint64_t>(pushed_step_, request.optimizer_step());
     }
   }
@@ -210,6 +212,32 @@ absl::StatusOr<bool> ShardState::Push(const PushRequest& request, const CheckedG
   // A repeat, too, is acknowledged only once the record of the first is durable.
   TESSERA_RETURN_IF_ERROR(WaitDurable(lsn));
   return !repeat;
+}
+
+absl::StatusOr<FenceReply> ShardState::Fence(const Peer& peer) {
+  FenceReply reply;
+  uint64_t lsn = 0;
+  {
+    MutexLock lock(&update_mutex_);
+    TESSERA_ASSIGN_OR_RETURN(const std::optional<LedgerEntry> held, ledger_.Find(peer.worker(), peer.generation()));
+    if (held.has_value()) {
+      reply.set_sequence(held->sequence());
+      *reply.mutable_done() = held->done();
+      reply.set_begun_task(held->begun_task());
+      reply.set_begun_row(held->begun_row());
+    }
+    if (held.has_value() && held->fenced()) {
+      lsn = held->lsn();
+    } else {
+      LoggedHeader header;
+      header.set_worker(peer.worker());
+      header.set_generation(peer.generation());
+      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kFence, LogBody(std::move(header), nullptr)));
+      ledger_.Fence(peer.worker(), peer.generation(), lsn);
+    }
+  }
+  TESSERA_RETURN_IF_ERROR(WaitDurable(lsn));
+  return reply;
 }
 
 absl::StatusOr<std::vector<uint64_t>> ShardState::Evict(const Eviction& job_rule, uint32_t partition, bool dry_run) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/epoch_order.h"
 #include "common/random.h"
 #include "common/status_macros.h"
 #include "worker/batch/append_rows.h"

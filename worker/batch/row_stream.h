@@ -12,14 +12,6 @@
 
 namespace tessera {
 
-// Which files of plan.train are decompressed as they are read, and so cannot be read backwards: compressed ones that are too large to be
-// kept in memory (worker/data/byte_source.h).
-std::vector<bool> StreamedFiles(const Plan& plan);
-
-// All blocks of the training input in the epoch's order: a permutation that depends on (seed, epoch) only. The blocks of a streamed file
-// stay next to each other and in order; every other block goes anywhere. REQUIRES: block_count is that of an Input of plan.train.
-std::vector<uint64_t> EpochBlocks(const Plan& plan, uint64_t block_count, uint32_t epoch);
-
 // Whether a row is held out of training: a function of (seed, row key), so the same rows in every epoch.
 bool IsHeldOut(const Plan& plan, uint64_t row_key);
 

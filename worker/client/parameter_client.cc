@@ -94,11 +94,12 @@ class ParameterClient::Impl {
       request.set_sparse_learning_rate(options.sparse_learning_rate);
       request.set_dense_learning_rate(options.dense_learning_rate);
       request.set_divisor(options.divisor);
-      request.set_task(options.task);
+      *request.mutable_task_done() = options.task_done;
       request.set_period(options.period);
       const std::vector<RequestPart> parts = GradientParts(batch, s);
       for (uint32_t part = 0; part < parts.size(); ++part) {
         request.set_sequence(shards_[s].pushed + 1);
+        request.set_last_part(part + 1 == parts.size());
         FillGradients(s, parts[part], part, batch, rows, dense, request.mutable_gradients());
         PushReply reply;
         TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shards_[s].api->Push(request, &reply); }));

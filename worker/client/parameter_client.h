@@ -54,7 +54,7 @@ class ParameterClient {
                      absl::Span<const float> dense);
   // async: applied on arrival. Sequence numbers are kept here, without gaps per shard. REQUIRES: as Stage.
   struct PushOptions {
-    uint64_t task = 0;
+    TaskDone task_done;  // as PushRequest's
     uint64_t optimizer_step = 0;
     double sparse_learning_rate = 0;
     double dense_learning_rate = 0;

@@ -7,6 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "common/epoch_order.h"
 #include "common/mutex.h"
 #include "common/status_macros.h"
 #include "worker/data/decoder.h"
@@ -124,12 +125,6 @@ class StreamSource : public ByteSource {
 };
 
 }  // namespace
-
-bool TakeKept(const InputFile& file, uint64_t* kept_bytes_left) {
-  if (file.codec() == plain || file.plain_bytes() > std::min(kKeptFileBytesMax, *kept_bytes_left)) return false;
-  *kept_bytes_left -= file.plain_bytes();
-  return true;
-}
 
 std::unique_ptr<ByteSource> OpenByteSource(const InputFile& file, uint64_t* kept_bytes_left) {
   if (file.codec() == plain) return std::make_unique<PlainSource>(file);

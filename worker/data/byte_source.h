@@ -10,10 +10,6 @@
 
 namespace tessera {
 
-// A compressed file of at most this many plain bytes is decompressed once and kept, as long as all that an input keeps fits its budget.
-inline constexpr uint64_t kKeptFileBytesMax = 256u << 20;
-inline constexpr uint64_t kKeptBytesMax = 1u << 30;
-
 // Thread-safe.
 class ByteSource {
  public:
@@ -25,13 +21,9 @@ class ByteSource {
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, char* to, size_t size) = 0;
 };
 
-// Whether OpenByteSource keeps the file's bytes in memory once they are decompressed; `*kept_bytes_left` then falls by its size.
-bool TakeKept(const InputFile& file, uint64_t* kept_bytes_left);
-
 // REQUIRES: codec and sizes of `file` are filled in.
 //
-// A plain file is read in place. A compressed one is kept in memory if it is small and fits `*kept_bytes_left`, which then falls by its
-// size. A larger one is decompressed forward: reads in ascending order are cheap, a read behind all of a few remembered positions starts
+// A plain file is read in place. A compressed one is kept in memory where TakeKept (common/epoch_order.h) says so. A larger one is decompressed forward: reads in ascending order are cheap, a read behind all of a few remembered positions starts
 // again from the beginning of the file. (So huge inputs are better stored plain, or as many files.)
 std::unique_ptr<ByteSource> OpenByteSource(const InputFile& file, uint64_t* kept_bytes_left);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/epoch_order.h"
 #include "common/status_macros.h"
 #include "worker/data/byte_source.h"
 #include "worker/data/csv_split.h"

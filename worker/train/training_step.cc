@@ -1,5 +1,6 @@
 #include "worker/train/training_step.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -59,50 +60,72 @@ absl::StatusOr<ShareDone> TrainingStep::RunShare(const Decision& decision, const
   return done;
 }
 
-absl::StatusOr<TaskDone> TrainingStep::RunTask(const Task& task, ParameterClient* client) {
+absl::Status TrainingStep::RunTask(const Task& task, ParameterClient* client, TaskDone* done) {
+  pushing_ = false;
+  done->Clear();
+  done->set_task(task.task());
   TESSERA_ASSIGN_OR_RETURN(std::unique_ptr<RowStream> rows,
                            RowStream::ForTask(plan_, input_, task.epoch(), task.task(), task.first_block(), task.last_block()));
+  TESSERA_RETURN_IF_ERROR(PassOver(task.first_row(), rows.get()));
+  done->set_end_row(task.first_row());
   BatchAhead batches(std::move(rows), task_batch_rows_, RareIds(plan_), on_next_);
-  TaskDone done;
-  done.set_task(task.task());
   TrainingBatch next;
-  std::string refusal;
-  for (uint64_t number = 0; !next.next.end(); ++number) {
+  while (!next.next.end()) {
     if (stopping_ != nullptr && stopping_->load(std::memory_order_relaxed)) return absl::CancelledError("stopped");
     TESSERA_RETURN_IF_ERROR(batches.Next(&next));
     if (next.batch.size() == 0) break;
-    TESSERA_RETURN_IF_ERROR(PushBatch(task, number, done.pushes(), &next.batch, client, &refusal));
-    if (!refusal.empty()) {
-      done.set_refused_batches(done.refused_batches() + 1);
-      done.set_refused_rows(done.refused_rows() + next.batch.size());
-      done.set_refusal(refusal);
-      if (done.refused_batches() > plan_.job().training().refusals_max()) break;
-      continue;
-    }
-    done.set_rows(done.rows() + next.batch.size());
-    done.set_loss(done.loss() + gradients_.loss);
-    done.set_pushes(done.pushes() + 1);
+    TaskDone after = *done;
+    after.set_end_row(done->end_row() + next.batch.size());
+    TESSERA_RETURN_IF_ERROR(PushBatch(task, &next.batch, client, &after));
+    done->Swap(&after);
+    if (done->refused_batches() > plan_.job().training().refusals_max()) break;
   }
-  return done;
+  return absl::OkStatus();
 }
 
-absl::Status TrainingStep::PushBatch(const Task& task, uint64_t number, uint64_t push, Batch* batch, ParameterClient* client,
-                                     std::string* refusal) {
+absl::Status TrainingStep::PassOver(uint64_t count, RowStream* stream) {
+  Rows rows;
+  Position next;
+  while (count > 0 && !next.end()) {
+    TESSERA_RETURN_IF_ERROR(stream->Next(std::min(count, task_batch_rows_), &rows, &next));
+    if (rows.size() == 0) break;
+    count -= rows.size();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingStep::PushBatch(const Task& task, Batch* batch, ParameterClient* client, TaskDone* after) {
   TESSERA_RETURN_IF_ERROR(client->Pull(*batch, /*step=*/0, /*decision=*/nullptr, /*evaluation=*/false, &values_));
   if (!values_.absent.empty()) UseRareRows(values_.absent, batch);
+  // A task's batches all have as many rows, but for the last one: whoever goes on with it counts on.
+  const uint64_t number = (after->end_row() - 1) / task_batch_rows_;
   const StepKey key = {plan_.job().seed(), task.task() << 32 | number, 0};
   ParameterClient::PushOptions options;
-  options.task = task.task();
-  options.optimizer_step = task.optimizer_step() + push * task.optimizer_step_stride();
+  options.optimizer_step = task.optimizer_step() + after->pushes() * task.optimizer_step_stride();
   const std::string step = absl::StrCat("step ", options.optimizer_step, " (task ", task.task(), ", batch ", number + 1, ")");
-  TESSERA_RETURN_IF_ERROR(Gradients(*batch, key, step, refusal));
-  if (!refusal->empty()) return absl::OkStatus();
+  std::string refusal;
+  TESSERA_RETURN_IF_ERROR(Gradients(*batch, key, step, &refusal));
+  if (!refusal.empty()) {
+    after->set_refused_batches(after->refused_batches() + 1);
+    after->set_refused_rows(after->refused_rows() + batch->size());
+    after->set_refusal(refusal);
+    return absl::OkStatus();
+  }
+  after->set_rows(after->rows() + batch->size());
+  after->set_loss(after->loss() + gradients_.loss);
+  after->set_pushes(after->pushes() + 1);
+  options.task_done = *after;
+  options.task_done.clear_refusal();
   options.sparse_learning_rate = LearningRate(plan_.job().optimizers().sparse());
   options.dense_learning_rate = LearningRate(plan_.job().optimizers().dense());
   options.divisor = static_cast<double>(task_batch_rows_);
   options.period = plan_.job().data().period();
   FaultPoint("worker.batch_computed");
-  return client->Push(*batch, options, gradients_.rows, gradients_.dense);
+  pushing_ = true;
+  TESSERA_RETURN_IF_ERROR(client->Push(*batch, options, gradients_.rows, gradients_.dense));
+  pushing_ = false;
+  FaultPoint("worker.batch_pushed");
+  return absl::OkStatus();
 }
 
 absl::Status TrainingStep::Gradients(const Batch& batch, const StepKey& key, const std::string& step, std::string* refusal) {

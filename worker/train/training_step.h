@@ -27,13 +27,18 @@ class TrainingStep {
   absl::StatusOr<ShareDone> RunShare(const Decision& decision, const Assignment& share, ParameterClient* client);
   // sync: only these shares follow; streams of others are closed.
   void KeepOnly(const google::protobuf::RepeatedPtrField<Assignment>& shares) { batches_.KeepOnly(shares); }
-  // async: a run of blocks, pushed batch by batch. A batch with a gradient that is not finite is left out; it ends early where they are more
-  // than training.refusals_max, which ends the job.
-  absl::StatusOr<TaskDone> RunTask(const Task& task, ParameterClient* client);
+  // async: the task's rows from first_row on, pushed batch by batch. A batch with a gradient that is not finite is left out; it ends early where
+  // they are more than training.refusals_max, which ends the job. `done` counts what all servers have, also where this ends with an error; of
+  // one more batch some may have a part.
+  absl::Status RunTask(const Task& task, ParameterClient* client, TaskDone* done);
+  // It ended in the middle of a push.
+  bool pushing() const { return pushing_; }
 
  private:
-  // Computes the task's batch `number` and pushes it, or fills `refusal`.
-  absl::Status PushBatch(const Task& task, uint64_t number, uint64_t push, Batch* batch, ParameterClient* client, std::string* refusal);
+  // Drops the next `count` rows.
+  absl::Status PassOver(uint64_t count, RowStream* stream);
+  // Computes the batch and pushes it, or leaves it out. `after`: how far the task is before it but for end_row, then after it.
+  absl::Status PushBatch(const Task& task, Batch* batch, ParameterClient* client, TaskDone* after);
   // From values_ to gradients_. Where one is not finite, `refusal` names step, table, field, value and row: it is looked for before anything
   // is sent to any server.
   absl::Status Gradients(const Batch& batch, const StepKey& key, const std::string& step, std::string* refusal);
@@ -47,6 +52,7 @@ class TrainingStep {
   ShareBatches batches_;
   PulledValues values_;        // reused from step to step
   ModelGradients gradients_;
+  bool pushing_ = false;
 };
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -41,6 +42,7 @@ class Worker {
     while (true) {
       Instruction instruction;
       TESSERA_RETURN_IF_ERROR(Ask(report, &instruction));
+      unreported_.reset();
       if (instruction.has_stop()) return Stopped(instruction.stop());
       absl::Status status = instruction.has_fenced() ? JoinAgain(instruction.fenced()) : absl::OkStatus();
       report = Report();
@@ -69,6 +71,7 @@ class Worker {
   absl::Status JoinAgain(const Fenced& fenced) {
     Say(absl::StrCat("joining again: ", fenced.message()));
     shares_.clear();
+    unreported_.reset();
     workplace_.reset();
     return Join();
   }
@@ -147,7 +150,11 @@ class Worker {
     TESSERA_RETURN_IF_ERROR(TakePlan(task));
     incarnation_ = task.incarnation();
     ParameterClient* client = workplace_->ClientOf(incarnation_);
-    TESSERA_ASSIGN_OR_RETURN(*report->mutable_task(), workplace_->step().RunTask(task, client));
+    TrainingStep& step = workplace_->step();
+    const absl::Status status = step.RunTask(task, client, report->mutable_task());
+    // Between two batches all servers have the same of it; within a push only they know.
+    if (!step.pushing()) unreported_ = report->task();
+    TESSERA_RETURN_IF_ERROR(status);
     FaultPoint("worker.task_done");
     return absl::OkStatus();
   }
@@ -214,7 +221,8 @@ class Worker {
   // Its work goes to others at once, not only when its lease ends.
   void Leave() {
     DoneRequest report = Report();
-    report.mutable_leaving();
+    Leaving* const leaving = report.mutable_leaving();
+    if (unreported_.has_value()) *leaving->mutable_task() = *unreported_;
     Instruction instruction;
     const Retry retry(clock_, kLeavePatience, nullptr);
     const absl::Status told = retry.Run([&] { return coordinator_->Done(report, &instruction); });
@@ -265,6 +273,7 @@ class Worker {
   uint64_t incarnation_ = 0;       // of the last work
   Decision decision_;              // sync: shares_ are of the step after it
   std::deque<Assignment> shares_;  // not computed yet
+  std::optional<TaskDone> unreported_;  // how far the last task came
   std::pair<uint64_t, uint64_t> failed_at_ = {0, 0};  // incarnation and decided step of work that was out of date
 };
 

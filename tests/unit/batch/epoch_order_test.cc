@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/epoch_order.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/batch/plans.h"

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "common/epoch_order.h"
 #include "common/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -32,6 +32,7 @@ class FakeServer : public ParameterServerApi {
   }
 
   absl::Status Open(const OpenRequest&, OpenReply*) override { return absl::OkStatus(); }
+  absl::Status Fence(const FenceRequest&, FenceReply*) override { return absl::OkStatus(); }
   absl::Status Commit(const CommitRequest&, CommitReply*) override { return absl::OkStatus(); }
   absl::Status Save(const SaveRequest&, SaveReply*) override { return absl::OkStatus(); }
   absl::Status DescribeServer(const DescribeServerRequest&, DescribeServerReply*) override { return absl::OkStatus(); }

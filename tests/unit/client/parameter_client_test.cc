@@ -99,7 +99,7 @@ TEST_P(ParameterClientShardsTest, PushesCountFromOneWithoutGaps) {
     const Batch batch = MakeBatch(std::move(made));
     ParameterClient::PushOptions options;
     options.divisor = 16;
-    options.task = 4;
+    options.task_done.set_task(4);
     ASSERT_TRUE(cluster.client->Push(batch, options, std::vector<float>(5), dense).ok());
   }
   for (const auto& server : cluster.servers) {
@@ -107,7 +107,8 @@ TEST_P(ParameterClientShardsTest, PushesCountFromOneWithoutGaps) {
     for (size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(server->pushes()[i].sequence(), i + 1);
       EXPECT_EQ(server->pushes()[i].divisor(), 16);
-      EXPECT_EQ(server->pushes()[i].task(), 4u);
+      EXPECT_EQ(server->pushes()[i].task_done().task(), 4u);
+      EXPECT_TRUE(server->pushes()[i].last_part());
     }
   }
 }

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -44,9 +46,20 @@ class FakeServer : public ParameterServerApi {
   }
   absl::Status Pull(const PullRequest& request, PullReply*) override { return Carry(request.decision()); }
   absl::Status Stage(const StageRequest& request, StageReply*) override { return Carry(request.decision()); }
-  absl::Status Push(const PushRequest&, PushReply*) override {
+  absl::Status Push(const PushRequest& request, PushReply*) override {
     MutexLock lock(&mutex_);
     ++step_;
+    FenceReply& held = held_[{request.peer().worker(), request.peer().generation()}];
+    *held.mutable_done() = request.task_done();
+    held.set_begun_task(request.task_done().task());
+    held.set_begun_row(request.task_done().end_row());
+    return absl::OkStatus();
+  }
+  absl::Status Fence(const FenceRequest& request, FenceReply* reply) override {
+    MutexLock lock(&mutex_);
+    if (IsAwayNow()) return absl::Status(away_code_, "nobody listens");
+    fences_.push_back(request);
+    *reply = held_[{request.peer().worker(), request.peer().generation()}];
     return absl::OkStatus();
   }
   absl::Status Commit(const CommitRequest& request, CommitReply* reply) override {
@@ -99,6 +112,10 @@ class FakeServer : public ParameterServerApi {
     MutexLock lock(&mutex_);
     return saves_;
   }
+  std::vector<FenceRequest> fences() const {
+    MutexLock lock(&mutex_);
+    return fences_;
+  }
   uint64_t step() const {
     MutexLock lock(&mutex_);
     return step_;
@@ -124,6 +141,8 @@ class FakeServer : public ParameterServerApi {
   std::vector<OpenRequest> opens_ ABSL_GUARDED_BY(mutex_);
   std::vector<Decision> commits_ ABSL_GUARDED_BY(mutex_);
   std::vector<SaveRequest> saves_ ABSL_GUARDED_BY(mutex_);
+  std::vector<FenceRequest> fences_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<uint32_t, uint64_t>, FenceReply> held_ ABSL_GUARDED_BY(mutex_);  // by worker and generation
 };
 
 }  // namespace tessera

@@ -138,14 +138,5 @@ TEST_F(LostWorkersTest, APartOfAnEvaluationIsScoredByAnother) {
   EXPECT_EQ(Describe().workers_lost(), 1);
 }
 
-TEST_F(LostWorkersTest, InAsyncTheJobEndsWhereTheWorkerHadATask) {
-  script_.plan.mutable_job()->mutable_training()->set_mode(async);
-  Init();
-  ASSERT_TRUE(FirstWork(AddWorker()).has_task());
-  Pass(absl::Seconds(40));
-  EXPECT_EQ(Describe().state(), "failed");
-  EXPECT_THAT(Describe().message(), AllOf(HasSubstr("task 1: its worker is gone"), HasSubstr("worker 1 (host:1)")));
-}
-
 }  // namespace
 }  // namespace tessera

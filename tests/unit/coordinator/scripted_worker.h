@@ -154,7 +154,8 @@ class ScriptedWorker {
     DoneRequest report;
     TaskDone* done = report.mutable_task();
     done->set_task(task.task());
-    done->set_rows((task.last_block() - task.first_block()) * script_->rows_per_block);
+    done->set_end_row((task.last_block() - task.first_block()) * script_->rows_per_block);
+    done->set_rows(done->end_row() - task.first_row());
     done->set_pushes((done->rows() + 9) / 10);
     done->set_loss(0.5 * static_cast<double>(done->rows()));
     PushReply ack;

@@ -28,6 +28,7 @@ class FaultyServer : public ParameterServerApi {
   absl::Status Pull(const PullRequest& request, PullReply* reply) override { return Call(&Server::Pull, request, reply); }
   absl::Status Stage(const StageRequest& request, StageReply* reply) override { return Call(&Server::Stage, request, reply); }
   absl::Status Push(const PushRequest& request, PushReply* reply) override { return Call(&Server::Push, request, reply); }
+  absl::Status Fence(const FenceRequest& request, FenceReply* reply) override { return Call(&Server::Fence, request, reply); }
   absl::Status Commit(const CommitRequest& request, CommitReply* reply) override { return Call(&Server::Commit, request, reply); }
   absl::Status Open(const OpenRequest& request, OpenReply* reply) override { return server().Open(request, reply); }
   absl::Status Save(const SaveRequest& request, SaveReply* reply) override { return server().Save(request, reply); }

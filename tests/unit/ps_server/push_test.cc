@@ -130,6 +130,17 @@ TEST_F(PushTest, AnEvaluationPullGivesZerosForUnknownIdsAndCountsNothing) {
   EXPECT_EQ(known, 50u);
 }
 
+LoggedHeader Pushed(uint64_t generation, uint64_t sequence, uint64_t task = 0, uint64_t end_row = 0, bool last_part = true) {
+  LoggedHeader header;
+  header.set_worker(1);
+  header.set_generation(generation);
+  header.set_sequence(sequence);
+  header.mutable_task_done()->set_task(task);
+  header.mutable_task_done()->set_end_row(end_row);
+  header.set_last_part(last_part);
+  return header;
+}
+
 TEST(PushLedgerTest, ARepeatNamesTheRecordThatMustBeDurableFirst) {
   PushLedger ledger;
   Peer peer;
@@ -137,7 +148,7 @@ TEST(PushLedgerTest, ARepeatNamesTheRecordThatMustBeDurableFirst) {
   peer.set_generation(1);
   EXPECT_FALSE(ledger.Check(peer, 1).value().repeat);
   EXPECT_EQ(ledger.Check(peer, 2).status().code(), absl::StatusCode::kFailedPrecondition) << "a gap";
-  ledger.Record(1, 1, 1, 77);
+  ledger.Record(Pushed(1, 1), 77);
   EXPECT_TRUE(ledger.Check(peer, 1).value().repeat);
   EXPECT_EQ(ledger.Check(peer, 1).value().lsn, 77u);
   EXPECT_FALSE(ledger.Check(peer, 2).value().repeat);
@@ -145,7 +156,7 @@ TEST(PushLedgerTest, ARepeatNamesTheRecordThatMustBeDurableFirst) {
   Peer newer = peer;
   newer.set_generation(2);
   EXPECT_FALSE(ledger.Check(newer, 1).value().repeat);
-  ledger.Record(1, 2, 1, 78);
+  ledger.Record(Pushed(2, 1), 78);
   EXPECT_EQ(ledger.Check(peer, 2).status().code(), absl::StatusCode::kFailedPrecondition) << "its generation is over";
 
   ShardRecord record;
@@ -154,6 +165,44 @@ TEST(PushLedgerTest, ARepeatNamesTheRecordThatMustBeDurableFirst) {
   PushLedger loaded;
   loaded.Load(record);
   EXPECT_EQ(loaded.Check(newer, 1).value().lsn, 78u);
+}
+
+TEST(PushLedgerTest, KnowsWholeBatchesFromBegunOnes) {
+  PushLedger ledger;
+  ledger.Record(Pushed(1, 1, 7, 10), 71);
+  ledger.Record(Pushed(1, 2, 7, 20, /*last_part=*/false), 72);
+  const LedgerEntry entry = ledger.Find(1, 1).value().value();
+  EXPECT_EQ(entry.done().end_row(), 10u);
+  EXPECT_EQ(entry.begun_task(), 7u);
+  EXPECT_EQ(entry.begun_row(), 20u);
+  EXPECT_FALSE(ledger.Find(1, 2).value().has_value());
+  EXPECT_EQ(ledger.Find(1, 0).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(PushLedgerTest, AFencedGenerationPushesNoMoreAlsoWhereItNeverPushed) {
+  for (const bool pushed : {true, false}) {
+    PushLedger ledger;
+    if (pushed) ledger.Record(Pushed(3, 1, 7, 10), 71);
+    ledger.Fence(1, 3, 72);
+    ShardRecord record;
+    ledger.Save(&record);
+    PushLedger loaded;
+    loaded.Load(record);
+    for (PushLedger* each : {&ledger, &loaded}) {
+      Peer peer;
+      peer.set_worker(1);
+      peer.set_generation(3);
+      for (uint64_t sequence : {1, 2}) {
+        EXPECT_THAT(each->Check(peer, sequence).status().ToString(), testing::HasSubstr("wrong peer"));
+      }
+      EXPECT_TRUE(each->Find(1, 3).value()->fenced());
+      EXPECT_EQ(each->Find(1, 3).value()->done().end_row(), pushed ? 10u : 0u);
+      peer.set_generation(2);
+      EXPECT_FALSE(each->Check(peer, 1).ok());
+      peer.set_generation(4);
+      EXPECT_TRUE(each->Check(peer, 1).ok());
+    }
+  }
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ class IdServer : public ParameterServerApi {
   absl::Status Pull(const PullRequest&, PullReply*) override { return absl::OkStatus(); }
   absl::Status Stage(const StageRequest&, StageReply*) override { return absl::OkStatus(); }
   absl::Status Push(const PushRequest&, PushReply*) override { return absl::OkStatus(); }
+  absl::Status Fence(const FenceRequest&, FenceReply*) override { return absl::OkStatus(); }
   absl::Status Commit(const CommitRequest&, CommitReply*) override { return absl::OkStatus(); }
   absl::Status Save(const SaveRequest&, SaveReply*) override { return absl::OkStatus(); }
   absl::Status DescribeServer(const DescribeServerRequest&, DescribeServerReply* reply) override {

@@ -28,6 +28,7 @@ class PoisonedServer : public ParameterServerApi {
   absl::Status Open(const OpenRequest& request, OpenReply* reply) override { return api_->Open(request, reply); }
   absl::Status Stage(const StageRequest& request, StageReply* reply) override { return api_->Stage(request, reply); }
   absl::Status Push(const PushRequest& request, PushReply* reply) override { return api_->Push(request, reply); }
+  absl::Status Fence(const FenceRequest& request, FenceReply* reply) override { return api_->Fence(request, reply); }
   absl::Status Commit(const CommitRequest& request, CommitReply* reply) override { return api_->Commit(request, reply); }
   absl::Status Save(const SaveRequest& request, SaveReply* reply) override { return api_->Save(request, reply); }
   absl::Status DescribeServer(const DescribeServerRequest& request, DescribeServerReply* reply) override {

@@ -1,16 +1,16 @@
+#include "common/epoch_order.h"
+
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "common/random.h"
-#include "worker/batch/row_stream.h"
-#include "worker/data/byte_source.h"
 
 namespace tessera {
 namespace {
 
-// First parts of keys, so that no two uses of the job's seed share random numbers.
+// First part of a key, so that no two uses of the job's seed share random numbers.
 constexpr uint64_t kBlockOrderKey = 0x626c6f636b730001ull;
-constexpr uint64_t kHoldoutKey = 0x686f6c646f757401ull;
 
 // Blocks that move together when the epoch is shuffled.
 struct Run {
@@ -39,6 +39,12 @@ std::vector<Run> MovableRuns(const Plan& plan, uint64_t block_count) {
 
 }  // namespace
 
+bool TakeKept(const InputFile& file, uint64_t* kept_bytes_left) {
+  if (file.codec() == plain || file.plain_bytes() > std::min(kKeptFileBytesMax, *kept_bytes_left)) return false;
+  *kept_bytes_left -= file.plain_bytes();
+  return true;
+}
+
 std::vector<bool> StreamedFiles(const Plan& plan) {
   uint64_t kept_bytes_left = kKeptBytesMax;
   std::vector<bool> streamed;
@@ -60,11 +66,6 @@ std::vector<uint64_t> EpochBlocks(const Plan& plan, uint64_t block_count, uint32
   }
   assert(blocks.size() == block_count);
   return blocks;
-}
-
-bool IsHeldOut(const Plan& plan, uint64_t row_key) {
-  const double holdout = plan.job().data().evaluate().holdout();
-  return holdout > 0 && UniformDouble(MixKey(kHoldoutKey, plan.job().seed(), row_key)) < holdout;
 }
 
 }  // namespace tessera
