@@ -180,6 +180,27 @@ class WorkerLossTest(RecoveryCase):
         cluster.finish()
 
 
+class AsyncLossTest(RecoveryCase):
+    """In async the task of a lost worker goes on where the servers have it; rows that are trained twice are counted."""
+
+    def drill(self, point):
+        cluster = Cluster(self, self.job, "--set", "training.mode=async")
+        cluster.start(worker_kill_at={0: point})
+        report = cluster.finish(cluster.workers[1:])
+        self.assertEqual(cluster.workers[0].wait(10), -signal.SIGKILL)
+        self.assertEqual(report["state"], "finished")
+        self.assertEqual(report["rows"], 3 * ROWS, report["events"])
+        self.assertEqual(report["workers_lost"], 1, report["events"])
+        self.assertEqual(report["rows_twice"], 0, report["events"])  # it did not die in the middle of a push
+        self.assertTrue(any("goes on at its row" in event for event in report["events"]), report["events"])
+
+    def test_killed_in_the_middle_of_a_task(self):
+        self.drill("worker.batch_computed:5")
+
+    def test_killed_before_it_reports_a_task(self):
+        self.drill("worker.task_done:2")
+
+
 class StandstillTest(RecoveryCase):
     """A process that stands still for a minute in the middle of a step, and goes on."""
 
