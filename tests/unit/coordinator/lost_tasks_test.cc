@@ -33,13 +33,13 @@ class LostTasksTest : public CoordinatorFixture {
     EXPECT_TRUE(server->Push(push, &reply).ok());
     return *done;
   }
-  // Until the servers have said how far the task came.
-  void WaitUntilAsked() {
+  // Until the servers have said `times` times how far a task came.
+  void WaitUntilAsked(int times = 1) {
     for (int i = 0; i < 60000; ++i) {
       const Report report = Describe();
-      for (const std::string& event : report.events()) {
-        if (event.find("goes on at its row") != std::string::npos) return;
-      }
+      int answers = 0;
+      for (const std::string& event : report.events()) answers += event.find("goes on at its row") != std::string::npos;
+      if (answers >= times) return;
       Clock::Real()->SleepFor(absl::Milliseconds(1));
     }
     FAIL() << "nobody asked the servers";
@@ -144,6 +144,7 @@ TEST_F(LostTasksTest, ATaskThatKilledThreeWorkersStopsTheJobNamingFileAndBytes) 
     EXPECT_EQ(work.task().task(), 1);
     Pass(absl::Seconds(40));
     EXPECT_EQ(Describe().state(), i < 2 ? "training" : "failed");
+    if (i < 2) WaitUntilAsked(i + 1);  // before that another worker is given another task
   }
   EXPECT_THAT(Describe().message(), AllOf(HasSubstr("task 1: 3 workers died while they had it"), HasSubstr("the 100 bytes from each of these on"),
                                           HasSubstr("/data/adult.csv, byte "), HasSubstr("worker 3 (host:3)")));
