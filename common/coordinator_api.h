@@ -7,13 +7,14 @@
 
 namespace tessera {
 
-// Thread-safe: calls may overlap. Done is a long poll of at most kPollMs.
+// Thread-safe: calls may overlap. Done and Advance are long polls of at most kPollMs.
 class CoordinatorApi {
  public:
   virtual ~CoordinatorApi() = default;
   virtual absl::Status Join(const JoinRequest& request, JoinReply* reply) = 0;
   virtual absl::Status Heartbeat(const HeartbeatRequest& request, HeartbeatReply* reply) = 0;
   virtual absl::Status Done(const DoneRequest& request, Instruction* reply) = 0;
+  virtual absl::Status Advance(const AdvanceRequest& request, AdvanceReply* reply) = 0;
   virtual absl::Status DescribeJob(const DescribeJobRequest& request, Report* reply) = 0;
 };
 

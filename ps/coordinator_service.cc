@@ -19,6 +19,9 @@ class WireCoordinator final : public CoordinatorService::Service {
   grpc::Status Done(grpc::ServerContext*, const DoneRequest* request, Instruction* reply) override {
     return ToGrpc(coordinator_->Done(*request, reply));
   }
+  grpc::Status Advance(grpc::ServerContext*, const AdvanceRequest* request, AdvanceReply* reply) override {
+    return ToGrpc(coordinator_->Advance(*request, reply));
+  }
   grpc::Status DescribeJob(grpc::ServerContext*, const DescribeJobRequest* request, Report* reply) override {
     return ToGrpc(coordinator_->DescribeJob(*request, reply));
   }

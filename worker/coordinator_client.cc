@@ -26,6 +26,9 @@ class CoordinatorClient : public CoordinatorApi {
   absl::Status Done(const DoneRequest& request, Instruction* reply) override {
     return UnaryCall(channel_.get(), stub_.get(), &Stub::Done, kCallMs, peer_, request, reply);
   }
+  absl::Status Advance(const AdvanceRequest& request, AdvanceReply* reply) override {
+    return UnaryCall(channel_.get(), stub_.get(), &Stub::Advance, kCallMs, peer_, request, reply);
+  }
   absl::Status DescribeJob(const DescribeJobRequest& request, Report* reply) override {
     return UnaryCall(channel_.get(), stub_.get(), &Stub::DescribeJob, kCallMs, peer_, request, reply);
   }

@@ -34,6 +34,7 @@ constexpr uint64_t kBlocks = 4096;
 constexpr uint64_t kBlockBytesMin = 1u << 10;
 constexpr uint64_t kBlockBytesMax = 16u << 20;
 constexpr uint64_t kShuffleRows = 131072;
+constexpr uint32_t kStaleness = 4;
 constexpr int64_t kPatienceMs = 5 * 60 * 1000;
 constexpr int64_t kCheckpointMs = 10 * 60 * 1000;
 
@@ -144,6 +145,10 @@ void Filler::FillTraining() {
   if (!training.has_patience()) {
     training.mutable_patience()->set_ms(kPatienceMs);
     Note("training.patience", "long enough for a machine to restart");
+  }
+  if (training.mode() == bounded) {
+    Scalar(training.has_staleness(), &training, &Training::set_staleness, kStaleness, "training.staleness",
+           "evens out batches that take longer than others");
   }
   Scalar(training.has_refusals_max(), &training, &Training::set_refusals_max, uint32_t{0}, "training.refusals_max",
          "a gradient that is not finite seldom comes alone");

@@ -20,6 +20,7 @@ constexpr int kLayersMax = 64;
 constexpr uint32_t kBatchRowsMax = 1u << 24;
 constexpr uint32_t kEpochsMax = 1000000;
 constexpr uint32_t kPeersMax = 1024;
+constexpr uint32_t kStalenessMax = 1000000;
 constexpr uint64_t kBlockBytesMax = uint64_t{1} << 30;
 
 void ValidateName(JobDraft* draft) {
@@ -227,6 +228,13 @@ void ValidateTraining(JobDraft* draft) {
   Within<uint32_t>(draft, "training.workers", training.has_workers(), training.workers(), 1, kPeersMax);
   Within<uint32_t>(draft, "training.shares", training.has_shares(), training.shares(), 1, kPeersMax);
   Within<uint32_t>(draft, "training.threads", training.has_threads(), training.threads(), 1, kPeersMax);
+  Within<uint32_t>(draft, "training.staleness", training.has_staleness(), training.staleness(), 0, kStalenessMax);
+  if (training.has_staleness() && training.mode() != bounded) {
+    draft->Refuse("training.staleness", "bounds how far workers run ahead in training.mode: bounded; leave it out, or write that mode");
+  }
+  if (training.compensate_staleness() && training.mode() != async && training.mode() != bounded) {
+    draft->Refuse("training.compensate_staleness", "no gradient is stale in training.mode: sync; leave it out");
+  }
   if (training.backend() == cuda) draft->Refuse("training.backend", "cuda is not in this version; write cpu");
   // A share without a row in a step would never train its rows. Unset shares are as many as workers.
   const uint32_t shares = training.has_shares() ? training.shares() : training.workers();

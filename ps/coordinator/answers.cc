@@ -13,7 +13,7 @@ void CoordinatorState::Poll(const DoneRequest& request, absl::Time now) {
   if (over() || info->fenced) return;
   if (stage_ == Stage::kPlan && !surveyor_.has_value()) surveyor_ = info->member;
   if (evaluation_.has_value()) evaluation_->Give(info->member, members_.Live());
-  if (phase_ == Phase::kTraining) training_->Give(info->member, members_.Live());
+  if (phase_ == Phase::kTraining) training_->Give(info->member, members_.Live(), request.clock());
   Advance(now);
 }
 
@@ -39,6 +39,22 @@ bool CoordinatorState::Answer(const DoneRequest& request, Instruction* reply) co
   for (const Origin& origin : start_.origins) *reply->mutable_survey()->add_origins() = origin;
   reply->mutable_survey()->set_resumed(saved_.has_value());
   return true;
+}
+
+bool CoordinatorState::Advance(const AdvanceRequest& request, absl::Time now, AdvanceReply* reply) {
+  if (returning()) return false;
+  Members::Info* info = members_.Find(request.worker(), request.generation());
+  const bool over_for_it = info == nullptr || info->fenced || over() || phase_ != Phase::kTraining || training_->sync();
+  TrainingRun::Pace pace;
+  if (!over_for_it) {
+    members_.Renew(info, now);
+    pace = training_->Advance(info->member, request.clock(), members_.Live(), now);
+    if (pace.news) ++news_;
+  }
+  reply->set_over(!pace.has_task);
+  reply->set_granted(pace.granted);
+  reply->set_slowest(pace.slowest);
+  return pace.granted || !pace.has_task;
 }
 
 bool CoordinatorState::AnswerTraining(const DoneRequest& request, const Members::Info& info, Instruction* reply) const {

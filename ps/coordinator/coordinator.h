@@ -38,6 +38,7 @@ class Coordinator : public CoordinatorApi {
   absl::Status Join(const JoinRequest& request, JoinReply* reply) override;
   absl::Status Heartbeat(const HeartbeatRequest& request, HeartbeatReply* reply) override;
   absl::Status Done(const DoneRequest& request, Instruction* reply) override;
+  absl::Status Advance(const AdvanceRequest& request, AdvanceReply* reply) override;
   absl::Status DescribeJob(const DescribeJobRequest& request, Report* reply) override;
 
   // A clean end before the job's: saves a checkpoint at the next decision, then tells everybody to stop (CANCELLED, "REASON at step 120;

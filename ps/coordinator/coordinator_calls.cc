@@ -66,6 +66,23 @@ absl::Status Coordinator::Impl::Done(const DoneRequest& request, Instruction* re
   return absl::OkStatus();
 }
 
+absl::Status Coordinator::Impl::Advance(const AdvanceRequest& request, AdvanceReply* reply) {
+  MutexLock lock(&mutex_);
+  state_->Tick(clock_->Now());
+  const absl::Time deadline = Clock::Real()->Now() + absl::Milliseconds(kPollMs);
+  while (true) {
+    const bool answered = state_->Advance(request, clock_->Now(), reply);
+    Notify();
+    if (answered) return absl::OkStatus();
+    const absl::Duration left = deadline - Clock::Real()->Now();
+    if (left <= absl::ZeroDuration() || closing_) {
+      if (state_->returning()) return absl::UnavailableError("the coordinator was restarted and looks for the servers");
+      return absl::OkStatus();
+    }
+    workers_changed_.WaitWithTimeout(&mutex_, left);
+  }
+}
+
 absl::Status Coordinator::Impl::DescribeJob(const DescribeJobRequest& request, Report* reply) {
   MutexLock lock(&mutex_);
   state_->Tick(clock_->Now());

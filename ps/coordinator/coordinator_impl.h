@@ -27,6 +27,7 @@ class Coordinator::Impl {
   absl::Status Join(const JoinRequest& request, JoinReply* reply);
   absl::Status Heartbeat(const HeartbeatRequest& request, HeartbeatReply* reply);
   absl::Status Done(const DoneRequest& request, Instruction* reply);
+  absl::Status Advance(const AdvanceRequest& request, AdvanceReply* reply);
   absl::Status DescribeJob(const DescribeJobRequest& request, Report* reply);
   absl::Status Interrupt(const std::string& reason);
   bool WaitUntilOver(absl::Duration timeout);

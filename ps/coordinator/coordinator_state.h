@@ -50,6 +50,8 @@ class CoordinatorState {
   void Tick(absl::Time now);
   // A worker waits for its next instruction: gives it work, if there is some.
   void Poll(const DoneRequest& request, absl::Time now);
+  // bounded: fills the reply, and says whether the worker need not wait (answers.cc).
+  bool Advance(const AdvanceRequest& request, absl::Time now, AdvanceReply* reply);
   void Interrupt(const std::string& reason, absl::Time now);
   // The order of this number, which was taken, is done. Nothing where it is not wanted any more.
   void Finish(uint64_t order, const absl::StatusOr<OrderResult>& result, absl::Time now);

@@ -198,12 +198,12 @@ void CoordinatorState::CheckProgress(absl::Time now) {
   training_->Postpone(members_.late());
   // Workers themselves retry a server for `patience`, with a last call after that; theirs is the better message.
   constexpr absl::Duration kLastCalls = absl::Milliseconds(2 * kCallMs);
-  const absl::Duration limit = training_->sync() ? Patience() + kLastCalls : kTaskMax;
+  const absl::Duration limit = training_->paced() ? Patience() + kLastCalls : kTaskMax;
   if (now - training_->last_progress() <= limit) return;
   const std::vector<Member> awaited = training_->Awaited();
   if (awaited.empty()) return;
   // Those who hold up others are given up; with nobody else left the job ends.
-  if (training_->sync() && awaited.size() < members_.Live().size()) {
+  if (training_->paced() && awaited.size() < members_.Live().size()) {
     for (const Member& member : awaited) {
       Members::Info* info = members_.Find(member.worker, member.generation);
       if (info == nullptr || info->fenced) continue;
@@ -213,7 +213,7 @@ void CoordinatorState::CheckProgress(absl::Time now) {
     if (!over()) training_->Touch(now);
     return;
   }
-  const std::string why = training_->sync() ? absl::StrCat(" (training.patience and ", absl::FormatDuration(kLastCalls), ")") : "";
+  const std::string why = training_->paced() ? absl::StrCat(" (training.patience and ", absl::FormatDuration(kLastCalls), ")") : "";
   EndJob(Phase::kFailed, absl::StatusCode::kDeadlineExceeded,
          absl::StrCat("step ", training_->step() + 1, ": no progress for ", absl::FormatDuration(limit), why, " from ",
                       DescribeAll(awaited)),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 namespace tessera {
 namespace {
@@ -19,13 +20,14 @@ TaskRecord RecordOf(const TaskQueue::Entry& entry) {
   task.set_stride(entry.stride);
   task.set_first_row(entry.first_row);
   task.set_deaths(entry.deaths);
+  task.set_clock(entry.clock);
   return task;
 }
 
 TaskQueue::Entry EntryOf(const TaskRecord& task) {
   return {task.task(),           {task.first_block(), task.last_block()}, {task.worker(), task.generation()},
           task.optimizer_step(), task.stride(),                          task.first_row(),
-          task.deaths()};
+          task.deaths(),         task.clock()};
 }
 
 }  // namespace
@@ -71,7 +73,8 @@ bool TaskQueue::HasEarlierLife(Member member) const {
   return false;
 }
 
-const TaskQueue::Entry* TaskQueue::HandOut(Member member, uint32_t workers, uint64_t optimizer_step) {
+const TaskQueue::Entry* TaskQueue::HandOut(Member member, absl::Span<const Member> live, uint64_t optimizer_step, uint64_t clock) {
+  const uint32_t workers = static_cast<uint32_t>(live.size());
   Entry entry;
   if (!begun_.empty()) {
     entry = begun_.front();
@@ -85,7 +88,37 @@ const TaskQueue::Entry* TaskQueue::HandOut(Member member, uint32_t workers, uint
   entry.member = member;
   entry.optimizer_step = optimizer_step;
   entry.stride = std::max<uint64_t>(1, workers);
+  entry.clock = std::max(clock, SlowestClock(live, 0));
   return &(outstanding_[entry.task] = entry);
+}
+
+uint64_t TaskQueue::SlowestClock(absl::Span<const Member> live, uint64_t none) const {
+  std::optional<uint64_t> slowest;
+  for (const auto& [task, entry] : outstanding_) {
+    if (std::find(live.begin(), live.end(), entry.member) == live.end()) continue;
+    slowest = std::min(slowest.value_or(entry.clock), entry.clock);
+  }
+  return slowest.value_or(none);
+}
+
+bool TaskQueue::SetClock(Member member, uint64_t clock) {
+  for (auto& [task, entry] : outstanding_) {
+    if (!(entry.member == member)) continue;
+    entry.clock = std::max(entry.clock, clock);
+    return true;
+  }
+  return false;
+}
+
+std::vector<Member> TaskQueue::Slowest() const {
+  std::vector<Member> slowest;
+  uint64_t least = std::numeric_limits<uint64_t>::max();
+  for (const auto& [task, entry] : outstanding_) {
+    if (entry.clock < least) slowest.clear();
+    least = std::min(least, entry.clock);
+    if (entry.clock == least) slowest.push_back(entry.member);
+  }
+  return slowest;
 }
 
 BlockRun TaskQueue::TakeBlocks(uint32_t workers) {

@@ -37,6 +37,7 @@ class TaskQueue {
     uint64_t stride = 1;
     uint64_t first_row = 0;       // of the task's rows in their order those before it are trained
     uint32_t deaths = 0;          // workers that died while they had it
+    uint64_t clock = 0;           // bounded: batches its worker has done
   };
 
   // REQUIRES: EpochOver().
@@ -51,8 +52,14 @@ class TaskQueue {
   bool HasEarlierLife(Member member) const;
   // The next task: one that was begun, else open / (4 * workers) blocks, no more than kTaskBytesMax has, and no fewer than a 32nd of what the epoch began with (less if
   // there are more than 8 workers): rows are shuffled within a task, and neighbours are alike in a log, so the last steps of an epoch must
-  // not see one block each. nullptr if nothing is left to hand out.
-  const Entry* HandOut(Member member, uint32_t workers, uint64_t optimizer_step);
+  // not see one block each. nullptr if nothing is left to hand out. `clock`: of the member, at least that of the slowest of `live`.
+  const Entry* HandOut(Member member, absl::Span<const Member> live, uint64_t optimizer_step, uint64_t clock);
+  // Of those of `live` that have a task, the least; `none` if nobody has.
+  uint64_t SlowestClock(absl::Span<const Member> live, uint64_t none) const;
+  // The member says how many batches it has done. False if it has no task.
+  bool SetClock(Member member, uint64_t clock);
+  // Members whose clock is the least of all.
+  std::vector<Member> Slowest() const;
   // Nothing if no such task is out (a repeated report), else the task as it was.
   std::optional<Entry> Done(uint64_t task);
   // The rows of the task before this one are trained; somebody else is to go on. Answers as Done.

@@ -51,7 +51,7 @@ std::string PlacesOf(const Plan& plan, const TaskQueue::Entry& entry, uint32_t e
 
 }  // namespace
 
-TrainingRun::TrainingRun(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)), sync_mode_(plan_->job().training().mode() != async) {
+TrainingRun::TrainingRun(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)), sync_mode_(plan_->job().training().mode() == Mode::sync) {
   state_.mutable_report()->set_epoch_rows(EstimateEpochRows(*plan_));
 }
 
@@ -65,7 +65,7 @@ absl::StatusOr<TrainingRun> TrainingRun::Create(std::shared_ptr<const Plan> plan
   return run;
 }
 
-void TrainingRun::Give(Member member, absl::Span<const Member> members) {
+void TrainingRun::Give(Member member, absl::Span<const Member> members, uint64_t clock) {
   if (boundary_.any()) return;
   if (sync_mode_) {
     if (!sync_->Open(member).empty()) return;
@@ -75,12 +75,7 @@ void TrainingRun::Give(Member member, absl::Span<const Member> members) {
     ++shares_again_;
     return;
   }
-  // The servers keep of a worker what its last life pushed: an earlier life's task must be asked about first.
-  if (tasks_.Outstanding(member) != nullptr || tasks_.HasEarlierLife(member)) return;
-  const auto place = std::find(members.begin(), members.end(), member) - members.begin();
-  const uint64_t from = state_.optimizer_step() + 1 + static_cast<uint64_t>(place);
-  const uint64_t step = std::max(from, next_optimizer_step_[member.worker]);
-  if (tasks_.HandOut(member, static_cast<uint32_t>(members.size()), step) != nullptr) ++changes_;
+  GiveTask(member, members, clock);
 }
 
 absl::Status TrainingRun::Lose(Member member, bool dead) {
@@ -124,6 +119,7 @@ bool TrainingRun::Fill(Member member, Instruction* next) const {
   task->set_optimizer_step(entry->optimizer_step);
   task->set_optimizer_step_stride(entry->stride);
   task->set_first_row(entry->first_row);
+  task->set_clock(entry->clock);
   return true;
 }
 
@@ -150,45 +146,6 @@ absl::Status TrainingRun::Add(const ShareDone& done, Member member, absl::Span<c
   sync_->Advance(std::move(outcome.decision));
   ++changes_;
   return absl::OkStatus();
-}
-
-absl::Status TrainingRun::Add(const TaskDone& done, absl::Time now) {
-  if (sync_mode_) return absl::InvalidArgumentError("a task was reported in a synchronous job");
-  if (!std::isfinite(done.loss())) {
-    return absl::InvalidArgumentError(absl::StrCat("task ", done.task(), ": its loss is not a finite number"));
-  }
-  const std::optional<TaskQueue::Entry> entry = tasks_.Done(done.task());
-  if (!entry.has_value()) return absl::OkStatus();
-  const Progress before = Now();
-  CountTask(*entry, done, now);
-  if (tasks_.EpochOver()) {
-    TESSERA_RETURN_IF_ERROR(TurnEpoch());
-    tasks_.StartEpoch({{0, BlockCount(*plan_)}});
-  }
-  FindBoundary(before, now);
-  return absl::OkStatus();
-}
-
-absl::Status TrainingRun::Return(const TaskDone& done, uint64_t begun_row, absl::Time now) {
-  const std::optional<TaskQueue::Entry> entry = tasks_.Return(done.task(), done.end_row());
-  if (!entry.has_value()) return absl::OkStatus();
-  if (!std::isfinite(done.loss()) || done.end_row() < entry->first_row) {
-    return absl::InternalError(absl::StrCat("task ", done.task(), ": row ", done.end_row(), " and loss ", done.loss(), " cannot be"));
-  }
-  const Progress before = Now();
-  CountTask(*entry, done, now);
-  rows_twice_ += std::max(begun_row, done.end_row()) - done.end_row();
-  FindBoundary(before, now);
-  return absl::OkStatus();
-}
-
-void TrainingRun::CountTask(const TaskQueue::Entry& entry, const TaskDone& done, absl::Time now) {
-  ++changes_;
-  last_progress_ = now;
-  CountRefused(done.refused_batches(), done.refused_rows(), done.refusal());
-  next_optimizer_step_[entry.member.worker] = entry.optimizer_step + done.pushes() * entry.stride;
-  state_.set_optimizer_step(state_.optimizer_step() + done.pushes());
-  Count(done.rows(), done.loss(), done.pushes());
 }
 
 void TrainingRun::Interrupt() {
@@ -282,7 +239,7 @@ bool TrainingRun::Over() const {
 }
 
 std::vector<Member> TrainingRun::Awaited() const {
-  if (!sync_mode_) return tasks_.Awaited();
+  if (!sync_mode_) return paced() ? tasks_.Slowest() : tasks_.Awaited();
   return boundary_.any() ? std::vector<Member>() : sync_->Awaited();
 }
 

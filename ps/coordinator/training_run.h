@@ -54,10 +54,13 @@ class TrainingRun {
   bool started() const { return incarnation_ != 0; }
 
   bool sync() const { return sync_mode_; }
+  // A worker that stands still holds up the others.
+  bool paced() const { return sync_mode_ || plan_->job().training().mode() == Mode::bounded; }
   // Held-out rows decide; else the evaluation files.
   bool holds_out() const { return plan_->job().data().evaluate().holdout() > 0; }
   // Gives the member work where it has none and there is some for it. REQUIRES: started.
-  void Give(Member member, absl::Span<const Member> members);
+  // async, bounded: `clock` is what the member has counted.
+  void Give(Member member, absl::Span<const Member> members, uint64_t clock);
   // The member is gone, by its own will or `dead`: what it has not done is for others. INVALID_ARGUMENT, naming the share or task, if that killed
   // kDeathsMax workers.
   absl::Status Lose(Member member, bool dead);
@@ -66,6 +69,14 @@ class TrainingRun {
   // Of the lost task (or of one whose member leaves) all before `done`.end_row is trained; who has it next goes on there. Some servers have
   // rows up to `begun_row`, which are trained twice.
   absl::Status Return(const TaskDone& done, uint64_t begun_row, absl::Time now);
+  // bounded: the member has done `clock` batches, and is about to read values.
+  struct Pace {
+    bool has_task = false;
+    bool granted = false;  // it is no more than training.staleness batches ahead of the slowest who has a task
+    bool news = false;     // others may be granted now
+    uint64_t slowest = 0;
+  };
+  Pace Advance(Member member, uint64_t clock, absl::Span<const Member> live, absl::Time now);
   // Fills step or task of `next` (without plan) with what this member was given and has not done. False if it has to wait.
   bool Fill(Member member, Instruction* next) const;
   // The member has shares of the current step beside the one it reports here: it goes on by itself.
@@ -108,9 +119,11 @@ class TrainingRun {
 
  private:
   explicit TrainingRun(std::shared_ptr<const Plan> plan);
+  void GiveTask(Member member, absl::Span<const Member> members, uint64_t clock);
   Progress Now() const;
   void Count(uint64_t rows, double loss, uint64_t steps);
   void CountTask(const TaskQueue::Entry& entry, const TaskDone& done, absl::Time now);
+  void CountStaleness(uint32_t worker, const Staleness& staleness);
   void CountRefused(uint64_t batches, uint64_t rows, const std::string& refusal);
   absl::Status TurnEpoch();
   void FindBoundary(const Progress& before, absl::Time now);

@@ -16,7 +16,7 @@ absl::StatusOr<PushLedger::Verdict> PushLedger::Check(const Peer& peer, uint64_t
     if (peer.generation() == entry.generation()) {
       if (entry.fenced()) return absl::FailedPreconditionError(absl::StrCat("wrong peer: ", name, ": this generation was given up; join again"));
       applied = entry.sequence();
-      if (sequence <= applied && sequence > 0) return Verdict{true, entry.lsn()};
+      if (sequence <= applied && sequence > 0) return Verdict{true, entry.lsn(), entry.staleness()};
     }
   }
   if (sequence != applied + 1) {
@@ -25,16 +25,28 @@ absl::StatusOr<PushLedger::Verdict> PushLedger::Check(const Peer& peer, uint64_t
   return Verdict();
 }
 
+LedgerEntry& PushLedger::Renewed(uint32_t worker, uint64_t generation) {
+  LedgerEntry& entry = entries_[worker];
+  if (entry.generation() != generation) {
+    const uint64_t batches = entry.batches();
+    entry.Clear();
+    entry.set_batches(batches);
+  }
+  entry.set_worker(worker);
+  entry.set_generation(generation);
+  return entry;
+}
+
 void PushLedger::Record(const LoggedHeader& push, uint64_t lsn) {
-  LedgerEntry& entry = entries_[push.worker()];
-  if (entry.generation() != push.generation()) entry.Clear();
-  entry.set_worker(push.worker());
-  entry.set_generation(push.generation());
+  LedgerEntry& entry = Renewed(push.worker(), push.generation());
   entry.set_sequence(push.sequence());
   entry.set_lsn(lsn);
   entry.set_begun_task(push.task_done().task());
   entry.set_begun_row(push.task_done().end_row());
-  if (push.last_part()) *entry.mutable_done() = push.task_done();
+  entry.set_staleness(push.staleness());
+  if (!push.last_part()) return;
+  *entry.mutable_done() = push.task_done();
+  entry.set_batches(entry.batches() + 1);
 }
 
 absl::StatusOr<std::optional<LedgerEntry>> PushLedger::Find(uint32_t worker, uint64_t generation) const {
@@ -46,12 +58,15 @@ absl::StatusOr<std::optional<LedgerEntry>> PushLedger::Find(uint32_t worker, uin
 }
 
 void PushLedger::Fence(uint32_t worker, uint64_t generation, uint64_t lsn) {
-  LedgerEntry& entry = entries_[worker];
-  if (entry.generation() != generation) entry.Clear();
-  entry.set_worker(worker);
-  entry.set_generation(generation);
+  LedgerEntry& entry = Renewed(worker, generation);
   entry.set_lsn(lsn);
   entry.set_fenced(true);
+}
+
+uint64_t PushLedger::batches() const {
+  uint64_t batches = 0;
+  for (const auto& [worker, entry] : entries_) batches += entry.batches();
+  return batches;
 }
 
 void PushLedger::Save(ShardRecord* record) const {

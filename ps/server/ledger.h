@@ -18,6 +18,7 @@ class PushLedger {
   struct Verdict {
     bool repeat = false;  // was applied before
     uint64_t lsn = 0;     // of a repeat: the record that must be durable before it is acknowledged
+    uint64_t staleness = 0;  // of a repeat: as it was
   };
   // FAILED_PRECONDITION: a gap, or a generation that has ended.
   absl::StatusOr<Verdict> Check(const Peer& peer, uint64_t sequence) const;
@@ -29,10 +30,16 @@ class PushLedger {
   // Ends the generation; the record of it is logged as `lsn`. REQUIRES: Find gave no error.
   void Fence(uint32_t worker, uint64_t generation, uint64_t lsn);
 
+  // Whole batches, of all workers, since the shard was opened.
+  uint64_t batches() const;
+
   void Save(ShardRecord* record) const;
   void Load(const ShardRecord& record);
 
  private:
+  // The worker's entry, emptied where it is of another generation.
+  LedgerEntry& Renewed(uint32_t worker, uint64_t generation);
+
   absl::btree_map<uint32_t, LedgerEntry> entries_;  // by worker
 };
 

@@ -44,6 +44,7 @@ absl::Status Server::Impl::PullHere(const PullRequest& request, PullReply* reply
   }
   TESSERA_ASSIGN_OR_RETURN(const PartitionedIds grouped, CheckIds(ids, shape, "pull"));
   reply->set_step(state_->step());
+  reply->set_updates(state_->updates());
   const absl::Span<float> values = PackedResize<float>(reply->mutable_values(), ids.size() * shape.dim);
   const UnknownRow unknown = request.evaluation() ? UnknownRow::kZeros : UnknownRow::kInitial;
   std::vector<uint8_t> absent;
@@ -99,9 +100,10 @@ absl::Status Server::Impl::PushHere(const PushRequest& request, PushReply* reply
     refused_gradients_.fetch_add(1, std::memory_order_relaxed);
     return checked.status();
   }
-  TESSERA_ASSIGN_OR_RETURN(const bool applied, state_->Push(request, *checked));
-  if (applied) pushes_.fetch_add(1, std::memory_order_relaxed);
+  TESSERA_ASSIGN_OR_RETURN(const ShardState::Pushed pushed, state_->Push(request, *checked));
+  if (!pushed.repeat) pushes_.fetch_add(1, std::memory_order_relaxed);
   reply->set_step(state_->step());
+  reply->set_staleness(pushed.staleness);
   return absl::OkStatus();
 }
 

@@ -76,6 +76,10 @@ absl::Status ShardState::ReplayAll(const ShardRecord& record) {
   Replay replay(record);
   TESSERA_RETURN_IF_ERROR(
       OpenLog(record.needed_lsn(), record.lsn() + 1, [&](const LogRecord& logged) { return ReplayRecord(logged, &replay); }));
+  {
+    MutexLock lock(&update_mutex_);
+    updates_ = ledger_.batches();
+  }
   TESSERA_RETURN_IF_ERROR(CheckNothingLost(record, replay.last_lsn));
   TESSERA_RETURN_IF_ERROR(replay.MoveTo(&steps_));
   replay_time_ = Clock::Real()->Now() - begin;

@@ -47,6 +47,8 @@ class ShardState {
   const GradientShape& shape() const { return shape_; }
   const OpenRequest& opened() const { return opened_; }
   SyncSteps& steps() { return steps_; }
+  // Whole batches pushed so far.
+  uint64_t updates() const { return updates_.load(); }
   // The last step applied; async: the highest optimizer step.
   uint64_t step() const { return std::max(steps_.step(), pushed_step_.load()); }
   uint64_t CountRows() const;
@@ -62,8 +64,11 @@ class ShardState {
   absl::Status DropStage(const StageRequest& request);
   // Applies the stages that d(t) names. REQUIRES: steps() stands right before t.
   absl::Status Commit(const Decision& decision, bool wait_durable);
-  // False: a repeat of one that was applied before.
-  absl::StatusOr<bool> Push(const PushRequest& request, const CheckedGradients& checked);
+  struct Pushed {
+    bool repeat = false;     // of one that was applied before
+    uint64_t staleness = 0;  // batches applied between the reading of its values and it
+  };
+  absl::StatusOr<Pushed> Push(const PushRequest& request, const CheckedGradients& checked);
   // Ends the worker's generation, and says what is here of it.
   absl::StatusOr<FenceReply> Fence(const Peer& peer);
   // What the rule removes from a partition; `dry_run` only lists it.
@@ -132,6 +137,7 @@ class ShardState {
   std::unique_ptr<PushLog> log_;  // null without one
   SyncSteps steps_;
   std::atomic<uint64_t> pushed_step_{0};
+  std::atomic<uint64_t> updates_{0};
   uint64_t replayed_records_ = 0;
   uint64_t replayed_bytes_ = 0;
   absl::Duration replay_time_;

@@ -35,6 +35,23 @@ LoggedHeader HeaderOf(const StageRequest& request) {
   return header;
 }
 
+// `staleness`: batches that were applied since the values of the gradients were read. Learning rates divided by it: Zhang, Gupta, Lian, Liu,
+// "Staleness-aware async-SGD for distributed deep learning", 2016.
+LoggedHeader HeaderOf(const PushRequest& request, uint64_t staleness) {
+  LoggedHeader header = HeaderOf(request.peer(), request.gradients());
+  const double divisor = request.compensate() ? static_cast<double>(std::max<uint64_t>(1, staleness)) : 1;
+  header.set_sequence(request.sequence());
+  header.set_optimizer_step(request.optimizer_step());
+  header.set_sparse_learning_rate(request.sparse_learning_rate() / divisor);
+  header.set_dense_learning_rate(request.dense_learning_rate() / divisor);
+  header.set_divisor(request.divisor());
+  header.set_period(request.period());
+  *header.mutable_task_done() = request.task_done();
+  header.set_last_part(request.last_part());
+  header.set_staleness(staleness);
+  return header;
+}
+
 }  // namespace
 
 absl::Status ShardState::WaitForRoom(uint64_t ids, uint64_t bytes, const std::string& sender) {
@@ -168,50 +185,45 @@ absl::Status ShardState::Commit(const Decision& decision, bool wait_durable) {
   return wait_durable ? WaitDurable(lsn) : absl::OkStatus();
 }
 
-absl::StatusOr<bool> ShardState::Push(const PushRequest& request, const CheckedGradients& checked) {
+absl::StatusOr<ShardState::Pushed> ShardState::Push(const PushRequest& request, const CheckedGradients& checked) {
   TESSERA_RETURN_IF_ERROR(WaitForRoom(checked.id_count(), LoggedBytes(request.gradients()), NameOf(request)));
   FaultPoint("push.arrived");
+  Pushed pushed;
   uint64_t lsn = 0;
-  bool repeat = false;
   {
     MutexLock lock(&update_mutex_);
     TESSERA_ASSIGN_OR_RETURN(const PushLedger::Verdict verdict, ledger_.Check(request.peer(), request.sequence()));
     lsn = verdict.lsn;
-    repeat = verdict.repeat;
-    if (!repeat) {
+    pushed = {.repeat = verdict.repeat, .staleness = verdict.staleness};
+    if (!verdict.repeat) {
+      const uint64_t updates = updates_.load();
+      pushed.staleness = updates - std::min(updates, request.read_updates());
+      LoggedHeader header = HeaderOf(request, pushed.staleness);
       UpdateRule rule;
-      rule.learning_rate = request.sparse_learning_rate();
+      rule.learning_rate = header.sparse_learning_rate();
       rule.divisor = request.divisor();
       rule.optimizer_step = request.optimizer_step();
       rule.step = request.optimizer_step();
       rule.period = request.period();
       const CheckedGradients* const source = &checked;
       TESSERA_ASSIGN_OR_RETURN(const PreparedUpdate update, rows_->Prepare(RowsOf({&source, 1}), rule, nullptr));
-      LoggedHeader header = HeaderOf(request.peer(), request.gradients());
-      header.set_sequence(request.sequence());
-      header.set_optimizer_step(request.optimizer_step());
-      header.set_sparse_learning_rate(request.sparse_learning_rate());
-      header.set_dense_learning_rate(request.dense_learning_rate());
-      header.set_divisor(request.divisor());
-      header.set_period(request.period());
-      *header.mutable_task_done() = request.task_done();
-      header.set_last_part(request.last_part());
       SetFacts(update.facts, &header);
       TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kPush, LogBody(header, &request.gradients())));
       FaultPoint("push.logged");
       rule.lsn = lsn;
-      if (const absl::Status status = ApplyUpdate(update, {&source, 1}, request.dense_learning_rate(), rule); !status.ok()) {
+      if (const absl::Status status = ApplyUpdate(update, {&source, 1}, header.dense_learning_rate(), rule); !status.ok()) {
         Fail(status);
         return status;
       }
       ledger_.Record(header, lsn);
+      if (request.last_part()) ++updates_;
       pushed_step_ = std::max<uint64_t>(pushed_step_, request.optimizer_step());
     }
   }
   FaultPoint("push.applied");
   // A repeat, too, is acknowledged only once the record of the first is durable.
   TESSERA_RETURN_IF_ERROR(WaitDurable(lsn));
-  return !repeat;
+  return pushed;
 }
 
 absl::StatusOr<FenceReply> ShardState::Fence(const Peer& peer) {

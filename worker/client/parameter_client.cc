@@ -85,15 +85,18 @@ class ParameterClient::Impl {
     });
   }
 
-  absl::Status Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows, absl::Span<const float> dense) {
+  absl::Status Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows, absl::Span<const float> dense,
+                    uint64_t* staleness) {
     assert(rows.size() == batch.unique_ids.size() * row_dim_ && dense.size() == layout_.floats());
-    return threads_.ForEach([&](uint32_t s) {
+    TESSERA_RETURN_IF_ERROR(threads_.ForEach([&](uint32_t s) {
       PushRequest request;
       *request.mutable_peer() = shards_[s].peer;
       request.set_optimizer_step(options.optimizer_step);
       request.set_sparse_learning_rate(options.sparse_learning_rate);
       request.set_dense_learning_rate(options.dense_learning_rate);
       request.set_divisor(options.divisor);
+      request.set_compensate(options.compensate);
+      request.set_read_updates(shards_[s].read_updates);
       *request.mutable_task_done() = options.task_done;
       request.set_period(options.period);
       const std::vector<RequestPart> parts = GradientParts(batch, s);
@@ -104,9 +107,13 @@ class ParameterClient::Impl {
         PushReply reply;
         TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shards_[s].api->Push(request, &reply); }));
         ++shards_[s].pushed;
+        shards_[s].staleness = reply.staleness();
       }
       return absl::OkStatus();
-    });
+    }));
+    *staleness = 0;
+    for (const Shard& shard : shards_) *staleness = std::max(*staleness, shard.staleness);
+    return absl::OkStatus();
   }
 
  private:
@@ -115,6 +122,8 @@ class ParameterClient::Impl {
     ParameterServerApi* api = nullptr;
     Peer peer;
     uint64_t pushed = 0;  // sequence of the last push the server took
+    uint64_t read_updates = 0;  // of the last pull
+    uint64_t staleness = 0;     // of the last push
     PullReply reply;      // kept for its buffers
     std::vector<uint32_t> absent;  // of the last pull
   };
@@ -140,6 +149,7 @@ class ParameterClient::Impl {
       shard.reply.clear_spilled();
       shard.reply.clear_absent();  // a server called directly fills in what it has to say
       TESSERA_RETURN_IF_ERROR(retry_.Run([&] { return shard.api->Pull(request, &shard.reply); }));
+      if (k == 0) shard.read_updates = shard.reply.updates();
       const size_t floats = (part.end - part.begin) * row_dim_;
       TESSERA_RETURN_IF_ERROR(CheckSize(shard.reply.values(), floats, s, "rows"));
       if (floats > 0) std::memcpy(values->rows.data() + part.begin * row_dim_, shard.reply.values().data(), floats * sizeof(float));
@@ -215,8 +225,8 @@ absl::Status ParameterClient::Stage(const Batch& batch, uint64_t step, const Dec
   return impl_->Stage(batch, step, decision, share, rows, dense);
 }
 absl::Status ParameterClient::Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows,
-                                   absl::Span<const float> dense) {
-  return impl_->Push(batch, options, rows, dense);
+                                   absl::Span<const float> dense, uint64_t* staleness) {
+  return impl_->Push(batch, options, rows, dense, staleness);
 }
 
 }  // namespace tessera

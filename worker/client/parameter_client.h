@@ -60,8 +60,11 @@ class ParameterClient {
     double dense_learning_rate = 0;
     uint32_t period = 0;
     double divisor = 1;  // the update is gradients / divisor: the rows a whole batch has
+    bool compensate = false;  // servers divide learning rates by the staleness
   };
-  absl::Status Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows, absl::Span<const float> dense);
+  // REQUIRES: the last pull was that of the gradients' values. `staleness`: batches of others that a server applied between, the most of all.
+  absl::Status Push(const Batch& batch, const PushOptions& options, absl::Span<const float> rows, absl::Span<const float> dense,
+                    uint64_t* staleness);
 
  private:
   class Impl;

@@ -7,6 +7,7 @@
 #include "common/fault_point.h"
 #include "common/job/utf8.h"
 #include "common/learning_rate.h"
+#include "common/staleness.h"
 #include "common/status_macros.h"
 #include "worker/batch/rare_rows.h"
 #include "worker/train/batch_ahead.h"
@@ -60,7 +61,7 @@ absl::StatusOr<ShareDone> TrainingStep::RunShare(const Decision& decision, const
   return done;
 }
 
-absl::Status TrainingStep::RunTask(const Task& task, ParameterClient* client, TaskDone* done) {
+absl::Status TrainingStep::RunTask(const Task& task, ParameterClient* client, Pace* pace, TaskDone* done) {
   pushing_ = false;
   done->Clear();
   done->set_task(task.task());
@@ -74,10 +75,12 @@ absl::Status TrainingStep::RunTask(const Task& task, ParameterClient* client, Ta
     if (stopping_ != nullptr && stopping_->load(std::memory_order_relaxed)) return absl::CancelledError("stopped");
     TESSERA_RETURN_IF_ERROR(batches.Next(&next));
     if (next.batch.size() == 0) break;
+    if (pace != nullptr) TESSERA_RETURN_IF_ERROR(pace->Await());
     TaskDone after = *done;
     after.set_end_row(done->end_row() + next.batch.size());
     TESSERA_RETURN_IF_ERROR(PushBatch(task, &next.batch, client, &after));
     done->Swap(&after);
+    if (pace != nullptr) pace->Count();
     if (done->refused_batches() > plan_.job().training().refusals_max()) break;
   }
   return absl::OkStatus();
@@ -120,10 +123,13 @@ absl::Status TrainingStep::PushBatch(const Task& task, Batch* batch, ParameterCl
   options.dense_learning_rate = LearningRate(plan_.job().optimizers().dense());
   options.divisor = static_cast<double>(task_batch_rows_);
   options.period = plan_.job().data().period();
+  options.compensate = plan_.job().training().compensate_staleness();
   FaultPoint("worker.batch_computed");
   pushing_ = true;
-  TESSERA_RETURN_IF_ERROR(client->Push(*batch, options, gradients_.rows, gradients_.dense));
+  uint64_t staleness = 0;
+  TESSERA_RETURN_IF_ERROR(client->Push(*batch, options, gradients_.rows, gradients_.dense, &staleness));
   pushing_ = false;
+  Count(staleness, after->mutable_staleness());
   FaultPoint("worker.batch_pushed");
   return absl::OkStatus();
 }

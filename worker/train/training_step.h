@@ -12,6 +12,7 @@
 #include "worker/client/parameter_client.h"
 #include "worker/data/input.h"
 #include "worker/model/model.h"
+#include "worker/train/pace.h"
 #include "worker/train/share_batches.h"
 
 namespace tessera {
@@ -29,8 +30,8 @@ class TrainingStep {
   void KeepOnly(const google::protobuf::RepeatedPtrField<Assignment>& shares) { batches_.KeepOnly(shares); }
   // async: the task's rows from first_row on, pushed batch by batch. A batch with a gradient that is not finite is left out; it ends early where
   // they are more than training.refusals_max, which ends the job. `done` counts what all servers have, also where this ends with an error; of
-  // one more batch some may have a part.
-  absl::Status RunTask(const Task& task, ParameterClient* client, TaskDone* done);
+  // one more batch some may have a part. bounded: `pace` is kept; else it is null.
+  absl::Status RunTask(const Task& task, ParameterClient* client, Pace* pace, TaskDone* done);
   // It ended in the middle of a push.
   bool pushing() const { return pushing_; }
 

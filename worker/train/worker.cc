@@ -15,6 +15,7 @@
 #include "worker/plan/count_sightings.h"
 #include "worker/plan/plan.h"
 #include "worker/train/heartbeat.h"
+#include "worker/train/pace.h"
 #include "worker/train/workplace.h"
 
 namespace tessera {
@@ -26,7 +27,7 @@ constexpr absl::Duration kLeavePatience = absl::Seconds(3);
 class Worker {
  public:
   Worker(CoordinatorApi* coordinator, const WorkerOptions& options, Clock* clock)
-      : coordinator_(coordinator), options_(options), clock_(clock) {}
+      : coordinator_(coordinator), options_(options), clock_(clock), pace_(coordinator, clock) {}
 
   absl::Status Run() {
     const absl::Status status = Work();
@@ -61,6 +62,7 @@ class Worker {
     const Retry retry(clock_, options_.patience, options_.stopping);
     TESSERA_RETURN_IF_ERROR(retry.Run([&] { return coordinator_->Join(request, &joined_); }));
     Say(absl::StrCat("joined job ", joined_.job(), " as worker ", joined_.worker()));
+    pace_.Join(joined_, options_.stopping);
     heartbeat_.reset();
     heartbeat_ = std::make_unique<Heartbeat>(coordinator_, joined_.worker(), joined_.generation());
     return absl::OkStatus();
@@ -73,6 +75,7 @@ class Worker {
     shares_.clear();
     unreported_.reset();
     workplace_.reset();
+    failed_at_ = {0, 0};
     return Join();
   }
 
@@ -151,7 +154,9 @@ class Worker {
     incarnation_ = task.incarnation();
     ParameterClient* client = workplace_->ClientOf(incarnation_);
     TrainingStep& step = workplace_->step();
-    const absl::Status status = step.RunTask(task, client, report->mutable_task());
+    if (paced_) pace_.Begin(task.clock());
+    const absl::Status status = step.RunTask(task, client, paced_ ? &pace_ : nullptr, report->mutable_task());
+    report->set_clock(pace_.clock());
     // Between two batches all servers have the same of it; within a push only they know.
     if (!step.pushing()) unreported_ = report->task();
     TESSERA_RETURN_IF_ERROR(status);
@@ -181,6 +186,7 @@ class Worker {
         workplace_.reset();
         TESSERA_ASSIGN_OR_RETURN(workplace_, Workplace::Create(task.plan(), servers_, Peer(), pool_, clock_));
         plan_ = std::move(plan);
+        paced_ = task.plan().job().training().mode() == bounded;
       }
     }
     if (workplace_ == nullptr) return absl::InternalError("the coordinator asked for work before it sent the plan");
@@ -215,6 +221,7 @@ class Worker {
     DoneRequest report;
     report.set_worker(joined_.worker());
     report.set_generation(joined_.generation());
+    report.set_clock(pace_.clock());
     return report;
   }
 
@@ -265,6 +272,8 @@ class Worker {
   JoinReply joined_;
   bool told_stop_ = false;
   std::unique_ptr<Heartbeat> heartbeat_;
+  Pace pace_;
+  bool paced_ = false;  // bounded
   std::vector<ParameterServerApi*> servers_;
   std::unique_ptr<ThreadPool> own_pool_;
   ThreadPool* pool_ = nullptr;

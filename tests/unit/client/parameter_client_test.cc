@@ -100,7 +100,8 @@ TEST_P(ParameterClientShardsTest, PushesCountFromOneWithoutGaps) {
     ParameterClient::PushOptions options;
     options.divisor = 16;
     options.task_done.set_task(4);
-    ASSERT_TRUE(cluster.client->Push(batch, options, std::vector<float>(5), dense).ok());
+    uint64_t staleness = 0;
+    ASSERT_TRUE(cluster.client->Push(batch, options, std::vector<float>(5), dense, &staleness).ok());
   }
   for (const auto& server : cluster.servers) {
     ASSERT_EQ(server->pushes().size(), 3u);
@@ -170,7 +171,8 @@ TEST(ParameterClientTest, AServerThatIsFullForAMomentIsCalledAgain) {
   ASSERT_TRUE(cluster.client->Stage(batch, 1, Decision(), 0, values.rows, values.dense).ok());
   ClientCluster pushed(plan, 1);
   pushed.servers[0]->FailNext({full});
-  ASSERT_TRUE(pushed.client->Push(batch, {}, values.rows, values.dense).ok());
+  uint64_t staleness = 0;
+  ASSERT_TRUE(pushed.client->Push(batch, {}, values.rows, values.dense, &staleness).ok());
   ASSERT_EQ(pushed.servers[0]->pushes().size(), 1u);
   EXPECT_EQ(pushed.servers[0]->pushes()[0].sequence(), 1u);
 }

@@ -42,6 +42,9 @@ class CurrentCoordinator : public CoordinatorApi {
   absl::Status Done(const DoneRequest& request, Instruction* reply) override {
     return Call([&] { return current_->Done(request, reply); });
   }
+  absl::Status Advance(const AdvanceRequest& request, AdvanceReply* reply) override {
+    return Call([&] { return current_->Advance(request, reply); });
+  }
   absl::Status DescribeJob(const DescribeJobRequest& request, Report* reply) override {
     return Call([&] { return current_->DescribeJob(request, reply); });
   }

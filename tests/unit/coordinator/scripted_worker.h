@@ -74,6 +74,23 @@ class ScriptedWorker {
     return next;
   }
 
+  // bounded: one call, and calls until it may read, or the task is not its own.
+  AdvanceReply Advance(uint64_t clock) {
+    AdvanceRequest request;
+    request.set_worker(worker_);
+    request.set_generation(generation_);
+    request.set_clock(clock);
+    AdvanceReply reply;
+    const absl::Status status = coordinator_->Advance(request, &reply);
+    EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
+    return reply;
+  }
+  AdvanceReply AdvanceUntilSaid(uint64_t clock) {
+    AdvanceReply reply = Advance(clock);
+    for (int i = 0; i < 60 && !reply.granted() && !reply.over(); ++i) reply = Advance(clock);
+    return reply;
+  }
+
   // Until it is told to stop.
   void Run() {
     Join();
@@ -159,9 +176,12 @@ class ScriptedWorker {
     done->set_pushes((done->rows() + 9) / 10);
     done->set_loss(0.5 * static_cast<double>(done->rows()));
     PushReply ack;
+    const bool paced = script_->plan.job().training().mode() == bounded;
     for (uint64_t i = 0; i < done->pushes(); ++i) {
+      if (paced && !AdvanceUntilSaid(task.clock() + i).granted()) ADD_FAILURE() << "batch " << i << " of task " << task.task();
       for (ParameterServerApi* server : servers_) EXPECT_TRUE(server->Push(PushRequest(), &ack).ok());
     }
+    if (paced) report.set_clock(task.clock() + done->pushes());
     return report;
   }
 

@@ -16,13 +16,31 @@ TEST(TaskQueueTest, BlocksAreCountedFileByFile) {
   EXPECT_EQ(BlockCount(plan), 0 + 1 + 1 + 2);
 }
 
+TEST(TaskQueueTest, TheSlowestOfThoseWithATaskIsTheMeasureAndWhoJoinsStartsThere) {
+  TaskQueue queue(0, 1 << 20);
+  queue.StartEpoch({{0, 100}});
+  const std::vector<Member> all = {kFirst, kSecond, kThird};
+  EXPECT_EQ(queue.SlowestClock(all, 42), 42);
+  EXPECT_EQ(queue.HandOut(kFirst, all, 1, 10)->clock, 10);
+  EXPECT_EQ(queue.HandOut(kSecond, all, 1, 3)->clock, 10) << "it was without a task, and held up nobody";
+  EXPECT_TRUE(queue.SetClock(kFirst, 17));
+  EXPECT_TRUE(queue.SetClock(kFirst, 12)) << "a late repeat";
+  EXPECT_FALSE(queue.SetClock(kThird, 1));
+  EXPECT_EQ(queue.SlowestClock(all, 0), 10);
+  EXPECT_THAT(queue.Slowest(), testing::ElementsAre(kSecond));
+  EXPECT_EQ(queue.SlowestClock({{kFirst}}, 0), 17) << "who is lost holds up nobody";
+  EXPECT_EQ(queue.HandOut(kThird, all, 1, 30)->clock, 30) << "who is ahead stays so";
+  queue.Done(queue.Outstanding(kSecond)->task);
+  EXPECT_EQ(queue.SlowestClock(all, 0), 17);
+}
+
 TEST(TaskQueueTest, TasksCoverEveryBlockOnceAndShrink) {
   TaskQueue queue(0, 1 << 20);
   queue.StartEpoch({{0, 100}});
   uint64_t next = 0, last_size = 100, task = 0;
   while (!queue.EpochOver()) {
     const Member member = task % 2 == 0 ? kFirst : kSecond;
-    const TaskQueue::Entry* entry = queue.HandOut(member, 2, 1);
+    const TaskQueue::Entry* entry = queue.HandOut(member, {kFirst, kSecond}, 1, 0);
     ASSERT_NE(entry, nullptr);
     EXPECT_EQ(entry->task, ++task);
     EXPECT_EQ(entry->run.first, next);
@@ -37,19 +55,19 @@ TEST(TaskQueueTest, TasksCoverEveryBlockOnceAndShrink) {
   }
   EXPECT_EQ(next, 100);
   EXPECT_LE(last_size, 3);
-  EXPECT_EQ(queue.HandOut(kFirst, 2, 1), nullptr);
+  EXPECT_EQ(queue.HandOut(kFirst, {kFirst, kSecond}, 1, 0), nullptr);
 }
 
 TEST(TaskQueueTest, ATaskIsBoundedHoweverManyBlocksThereAre) {
   TaskQueue queue(0, 1 << 20);
   queue.StartEpoch({{0, 1000000}});
-  EXPECT_EQ(queue.HandOut(kFirst, 1, 1)->run.last, kTaskBytesMax >> 20);
+  EXPECT_EQ(queue.HandOut(kFirst, {kFirst}, 1, 0)->run.last, kTaskBytesMax >> 20);
 }
 
 TEST(TaskQueueTest, ARepeatedReportChangesNothing) {
   TaskQueue queue(5, 1 << 20);
   queue.StartEpoch({{0, 1}});
-  const uint64_t task = queue.HandOut(kFirst, 1, 1)->task;
+  const uint64_t task = queue.HandOut(kFirst, {kFirst}, 1, 0)->task;
   EXPECT_EQ(task, 6);
   EXPECT_FALSE(queue.Idle());
   EXPECT_FALSE(queue.EpochOver());
@@ -62,11 +80,11 @@ TEST(TaskQueueTest, ARepeatedReportChangesNothing) {
 TEST(TaskQueueTest, ASavedQueueGoesOnWhereItWas) {
   TaskQueue queue(0, 1 << 20);
   queue.StartEpoch({{0, 10}});
-  queue.Done(queue.HandOut(kFirst, 1, 1)->task);
+  queue.Done(queue.HandOut(kFirst, {kFirst}, 1, 0)->task);
   TaskQueue restored(queue.tasks(), 1 << 20);
   restored.StartEpoch(queue.OpenRuns());
-  const TaskQueue::Entry* expected = queue.HandOut(kFirst, 1, 1);
-  const TaskQueue::Entry* entry = restored.HandOut(kFirst, 1, 1);
+  const TaskQueue::Entry* expected = queue.HandOut(kFirst, {kFirst}, 1, 0);
+  const TaskQueue::Entry* entry = restored.HandOut(kFirst, {kFirst}, 1, 0);
   EXPECT_EQ(entry->task, expected->task);
   EXPECT_EQ(entry->run.first, expected->run.first);
   EXPECT_EQ(entry->run.last, expected->run.last);

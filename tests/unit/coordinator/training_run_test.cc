@@ -26,7 +26,7 @@ Plan SmallPlan(Mode mode) {
 
 // As the coordinator answers a worker.
 bool HandOut(TrainingRun* run, Member member, const std::vector<Member>& members, Instruction* next) {
-  run->Give(member, members);
+  run->Give(member, members, 0);
   return run->Fill(member, next);
 }
 
@@ -57,6 +57,31 @@ std::vector<uint64_t> Boundaries(const Plan& plan, absl::Duration step_time = ab
     if (!run->Over()) run->Resume(now);
   }
   return boundaries;
+}
+
+TEST(TrainingRunTest, BoundedGrantsUpToItsStaleness) {
+  Plan plan = SmallPlan(bounded);
+  plan.mutable_job()->mutable_training()->set_staleness(2);
+  absl::StatusOr<TrainingRun> run = TrainingRun::Create(std::make_shared<const Plan>(plan));
+  ASSERT_TRUE(run.ok()) << run.status();
+  const absl::Time now = absl::FromUnixSeconds(1000);
+  const std::vector<Member> both = {kFirst, kSecond};
+  run->Start(1, both, now);
+  Instruction next;
+  ASSERT_TRUE(HandOut(&*run, kFirst, both, &next));
+  EXPECT_TRUE(run->Advance(kFirst, 2, {kFirst}, now).granted) << "nobody else has a task";
+  ASSERT_TRUE(HandOut(&*run, kSecond, both, &next));
+  EXPECT_EQ(next.task().clock(), 2);
+  EXPECT_TRUE(run->Advance(kFirst, 4, both, now).granted);
+  EXPECT_FALSE(run->Advance(kFirst, 5, both, now).granted);
+  EXPECT_TRUE(run->Advance(kSecond, 3, both, now).news);
+  EXPECT_TRUE(run->Advance(kFirst, 5, both, now).granted);
+  EXPECT_FALSE(run->Advance(kThird, 0, both, now).has_task);
+  EXPECT_FALSE(run->Advance(kFirst, 6, both, now).granted);
+  EXPECT_TRUE(run->Advance(kFirst, 6, {kFirst}, now).granted) << "the other one is lost";
+  Report report;
+  run->Describe(&report);
+  EXPECT_EQ(report.step_gap_max(), 2);
 }
 
 TEST(TrainingRunTest, TheEndOfTheLastEpochIsAlwaysABoundary) { EXPECT_THAT(Boundaries(SmallPlan(sync)), ElementsAre(8)); }

@@ -133,7 +133,8 @@ class OneWorker {
     options.sparse_learning_rate = 0.05;
     options.dense_learning_rate = 0.01;
     options.divisor = static_cast<double>(batch.size());
-    Check(client_->Push(batch, options, Gradients(values.rows, step), Gradients(values.dense, ~step)));
+    uint64_t staleness = 0;
+    Check(client_->Push(batch, options, Gradients(values.rows, step), Gradients(values.dense, ~step), &staleness));
   }
 
   const bool sync_;

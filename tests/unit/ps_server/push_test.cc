@@ -8,9 +8,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class PushTest : public ::testing::Test {
- protected:
-  PushTest() : group_(1) { EXPECT_TRUE(group_.Open().ok()); }
+// One server and its workers.
+class PushServers {
+ public:
+  PushServers() : group_(1) { EXPECT_TRUE(group_.Open().ok()); }
   PushRequest MakePush(uint64_t sequence, uint32_t worker = 1, uint64_t generation = 1) {
     const ShareGradients share = group_.RandomShare(0, MixKey(sequence, worker), 50);
     return tessera::MakePush(group_, 0, group_.MakePeer(0, worker, generation), sequence, share);
@@ -19,9 +20,15 @@ class PushTest : public ::testing::Test {
     PushReply reply;
     return group_.server(0).Push(request, &reply);
   }
+  uint64_t StalenessOf(const PushRequest& request) {
+    PushReply reply;
+    EXPECT_TRUE(group_.server(0).Push(request, &reply).ok());
+    return reply.staleness();
+  }
   PulledState State() { return group_.Pull(0, nullptr, WorldIds()).value(); }
   ServerGroup group_;
 };
+class PushTest : public ::testing::Test, protected PushServers {};
 
 TEST_F(PushTest, IsAppliedOnArrival) {
   const PulledState before = State();
@@ -49,6 +56,42 @@ TEST_F(PushTest, ARepeatedPushIsAppliedOnce) {
   EXPECT_TRUE(Send(MakePush(2)).ok());
   EXPECT_TRUE(Send(MakePush(1)).ok());
   EXPECT_TRUE(State() == state);
+}
+
+TEST_F(PushTest, StalenessIsTheWholeBatchesBetweenReadingAndPushing) {
+  PushRequest first = MakePush(1), second = MakePush(1, 2), third = MakePush(2, 2), fourth = MakePush(3, 2);
+  for (PushRequest* push : {&first, &second, &fourth}) push->set_last_part(true);
+  EXPECT_EQ(StalenessOf(first), 0);
+  PullRequest pull;
+  *pull.mutable_peer() = first.peer();
+  PullReply values;
+  ASSERT_TRUE(group_.server(0).Pull(pull, &values).ok());
+  EXPECT_EQ(values.updates(), 1);
+  EXPECT_EQ(StalenessOf(second), 1) << "it read before the first";
+  third.set_read_updates(1);
+  EXPECT_EQ(StalenessOf(third), 1);
+  fourth.set_read_updates(1);
+  EXPECT_EQ(StalenessOf(fourth), 1) << "the first part of its own batch is none between";
+  EXPECT_EQ(StalenessOf(fourth), 1) << "repeated";
+}
+
+TEST_F(PushTest, ACompensatedGradientIsTakenAtTheRateOverItsStaleness) {
+  PushServers compensated, by_hand;
+  for (PushServers* servers : {&compensated, &by_hand}) {
+    for (uint64_t worker : {2, 3}) {
+      PushRequest other = servers->MakePush(1, static_cast<uint32_t>(worker));
+      other.set_last_part(true);
+      ASSERT_TRUE(servers->Send(other).ok());
+    }
+  }
+  PushRequest push = MakePush(1);
+  push.set_compensate(true);
+  ASSERT_TRUE(compensated.Send(push).ok());
+  push.set_compensate(false);
+  push.set_sparse_learning_rate(push.sparse_learning_rate() / 2);
+  push.set_dense_learning_rate(push.dense_learning_rate() / 2);
+  ASSERT_TRUE(by_hand.Send(push).ok());
+  EXPECT_TRUE(compensated.State() == by_hand.State());
 }
 
 TEST_F(PushTest, AGapIsRefused) {
@@ -165,6 +208,19 @@ TEST(PushLedgerTest, ARepeatNamesTheRecordThatMustBeDurableFirst) {
   PushLedger loaded;
   loaded.Load(record);
   EXPECT_EQ(loaded.Check(newer, 1).value().lsn, 78u);
+}
+
+TEST(PushLedgerTest, CountsWholeBatchesOfAllGenerations) {
+  PushLedger ledger;
+  ledger.Record(Pushed(1, 1), 71);
+  ledger.Record(Pushed(1, 2, 0, 0, /*last_part=*/false), 72);
+  ledger.Record(Pushed(2, 1), 73);
+  ledger.Fence(1, 3, 74);
+  ShardRecord record;
+  ledger.Save(&record);
+  PushLedger loaded;
+  loaded.Load(record);
+  EXPECT_EQ(loaded.batches(), 2u);
 }
 
 TEST(PushLedgerTest, KnowsWholeBatchesFromBegunOnes) {

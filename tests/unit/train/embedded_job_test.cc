@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "common/score.h"
+#include "common/staleness.h"
 #include "gmock/gmock.h"
 #include "ps/checkpoint/checkpoint_store.h"
 #include "worker/train/scoring.h"
@@ -58,6 +59,20 @@ TEST(EmbeddedJobTest, BothModesLearn) {
     ExpectFinished(end);
     EXPECT_GT(end.report.evaluation().auc(), 0.8) << mode;
     EXPECT_EQ(end.report.evaluation().rows(), 200u) << "the evaluation files, not the held-out rows";
+  }
+}
+
+TEST(EmbeddedJobTest, StalenessIsCountedForEachWorkersGradients) {
+  for (const std::string mode : {"async", "bounded"}) {
+    EmbeddedJob job;
+    std::vector<std::string> sets = {"training.mode=" + mode, "training.batch_size=48"};
+    if (mode == "bounded") sets.push_back("training.staleness=1");
+    const EmbeddedJob::End end = job.Run({2, 3, 1}, sets);
+    ExpectFinished(end);
+    uint64_t gradients = 0;
+    for (const WorkerStaleness& worker : end.report.staleness()) gradients += Gradients(worker.staleness());
+    EXPECT_EQ(gradients, end.report.total_steps());
+    EXPECT_LE(end.report.step_gap_max(), mode == "bounded" ? 1 : 0);
   }
 }
 
