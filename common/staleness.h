@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "proto/parameter_server.pb.h"
+#include "proto/task_progress.pb.h"
 
 namespace tessera {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct CoordinatorOptions {
   std::vector<ParameterServerApi*> servers;   // by shard; outlive the coordinator
   std::string state_directory;                // absolute; its lock is held by the caller
   std::string checkpoint_directory;           // absolute
+  std::optional<uint64_t> generation_gap = std::nullopt;  // random unless given: see Members
 };
 
 // Thread-safe. Every wait has a deadline: workers that never come, a worker whose lease ends, a server that does not answer end the job

@@ -39,7 +39,6 @@ class Coordinator::Impl {
 
   // The owner thread (owner.cc); none of these is called with the lock held.
   void Run();
-  absl::StatusOr<OrderResult> CarryOut(const Order& order);
   bool IsCancelled(uint64_t order);
 
   const CoordinatorOptions options_;

@@ -27,6 +27,7 @@ struct CoordinatorStart {
   std::string checkpoint_directory;    // absolute
   std::optional<CheckpointStore::Entry> saved;  // the newest checkpoint
   uint64_t incarnation = 0;            // the last one given out
+  uint64_t generation_gap = 0;         // random: see Members
   bool journaled = false;              // records are kept
   CoordinatorRecord record;            // what the last process kept, or empty
 };
@@ -98,6 +99,8 @@ class CoordinatorState {
   void StartTraining(absl::Time now);
   // async: what a lost worker had of its task is asked of the servers, then somebody else goes on with it.
   void OrderFence(const TaskQueue::Entry& lost);
+  // Workers that make no progress may wait for a server: only where all are there they are given up.
+  void OrderLook();
   void FinishFence(const OrderResult& result, absl::Time now);
   // A server came back older than what it acknowledged: all go back to the last checkpoint together, or the job ends with `lost`.
   void GoBack(const absl::Status& lost, absl::Time now);
@@ -126,6 +129,8 @@ class CoordinatorState {
   absl::Status Add(const DoneRequest& request, Member member, absl::Time now);
   void NotePlanKnown(const DoneRequest& request, Members::Info* info) const;
   void CheckProgress(absl::Time now);
+  void GiveUpAwaited(absl::Time now);
+  absl::Duration ProgressLimit() const;
   // The member is fenced: what it had is for others. `dead`: it did not leave by itself.
   void Lose(Member member, bool dead, const std::string& why, absl::Time now);
   // The job waits for whoever comes next, but not longer than its patience.
@@ -175,7 +180,10 @@ class CoordinatorState {
   absl::Time alone_since_ = absl::InfiniteFuture();
 
   TaskQueue::Entry fenced_;               // being asked about
-  std::optional<uint64_t> went_back_at_;  // the step of the last loss of state
+  bool looking_ = false;                  // the order of training is a look for the servers
+  std::optional<uint64_t> went_back_to_;  // the step, after the last loss of state
+  uint64_t furthest_ = 0;                 // step at a loss of state
+  int went_back_ = 0;                     // times since that was reached
 
   // The boundary that is being passed.
   bool cut_evaluates_ = false;

@@ -30,10 +30,10 @@ void EvaluationRound::Give(Member member, absl::Span<const Member> live) {
 }
 
 absl::StatusOr<bool> EvaluationRound::Add(const EvaluationDone& done, Member member) {
-  const std::optional<uint32_t> part = OpenPart(member);
-  if (done.evaluation() != number_ || !part.has_value()) return false;
+  const uint32_t part = done.part();
+  if (done.evaluation() != number_ || part >= parts() || done_[part] || !(members_[part] == member)) return false;
   TESSERA_RETURN_IF_ERROR(counter_.Merge(done.counts()));
-  done_[*part] = true;
+  done_[part] = true;
   return true;
 }
 

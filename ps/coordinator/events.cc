@@ -15,6 +15,7 @@ namespace {
 constexpr absl::Duration kLease = absl::Milliseconds(kLeaseMs);
 // A task of async mode is bounded in size (kTaskBytesMax), but not in time: this only keeps a job from waiting for ever.
 constexpr absl::Duration kTaskMax = absl::Hours(24);
+constexpr absl::Duration kLastCalls = absl::Milliseconds(2 * kCallMs);
 
 // As servers say it (parameter_server.proto).
 bool IsStateLost(const Failure& failure) {
@@ -33,7 +34,7 @@ Done WithSender(const Done& done, const std::string& sender) {
 
 CoordinatorState::CoordinatorState(CoordinatorStart start, absl::Time now)
     : start_(std::move(start)),
-      members_(kLease),
+      members_(kLease, start_.generation_gap),
       incarnation_(start_.incarnation),
       next_incarnation_(start_.incarnation + 1),
       saved_(start_.saved),
@@ -81,26 +82,36 @@ void CoordinatorState::Report(const DoneRequest& request, absl::Time now) {
 
 absl::Status CoordinatorState::Add(const DoneRequest& request, Member member, absl::Time now) {
   const uint64_t step = phase_ == Phase::kTraining ? training_->step() : 0;
+  const uint64_t changes = phase_ == Phase::kTraining ? training_->changes() : 0;
+  const bool current = request.incarnation() == incarnation_;  // else of work that all went back from
+  bool news = false;  // a repeat is none: whoever waits would wake the others, and they him, for ever
   absl::Status status;
   switch (request.done_case()) {
     case DoneRequest::kSurvey:
       if (plan_ != nullptr || !(surveyor_ == member)) break;
       plan_ = std::make_shared<const Plan>(request.survey().plan());
       sightings_ = request.survey().sightings();
+      news = true;
       break;
     case DoneRequest::kShare:
-      if (phase_ != Phase::kTraining) break;
+      if (phase_ != Phase::kTraining || !current) break;
       status = training_->Add(WithSender(request.share(), members_.Describe(member)), member, members_.Live(), now);
       if (status.ok()) TESSERA_RETURN_IF_ERROR(training_->CheckRefusals());
+      news = training_->step() != step;  // a step is short: nobody is woken who would find nothing to do
       break;
     case DoneRequest::kTask:
-      if (phase_ != Phase::kTraining) break;
+      if (phase_ != Phase::kTraining || !current) break;
       status = training_->Add(WithSender(request.task(), members_.Describe(member)), now);
       if (status.ok()) TESSERA_RETURN_IF_ERROR(training_->CheckRefusals());
+      news = training_->changes() != changes;
       break;
-    case DoneRequest::kEvaluation:
-      if (evaluation_.has_value()) status = evaluation_->Add(request.evaluation(), member).status();
+    case DoneRequest::kEvaluation: {
+      if (!evaluation_.has_value() || !current) break;
+      const absl::StatusOr<bool> added = evaluation_->Add(request.evaluation(), member);
+      status = added.status();
+      news = added.ok() && *added;
       break;
+    }
     case DoneRequest::kFailure: {
       const Failure& failure = request.failure();
       const std::string who = members_.joined() > 1 ? absl::StrCat(" [", members_.Describe(member), "]") : "";
@@ -114,12 +125,12 @@ absl::Status CoordinatorState::Add(const DoneRequest& request, Member member, ab
       return absl::Status(code, absl::StrCat(failure.message(), who));
     }
     case DoneRequest::kLeaving:
-      if (request.leaving().has_task() && phase_ == Phase::kTraining && !training_->sync()) {
+      if (request.leaving().has_task() && current && phase_ == Phase::kTraining && !training_->sync()) {
         const TaskDone done = WithSender(request.leaving().task(), members_.Describe(member));
         TESSERA_RETURN_IF_ERROR(training_->Return(done, done.end_row(), now));
         TESSERA_RETURN_IF_ERROR(training_->CheckRefusals());
       }
-      members_.Fence(members_.Find(member.worker, member.generation));
+      members_.Leave(members_.Find(member.worker, member.generation));
       Lose(member, /*dead=*/false, "it was told to stop", now);
       return absl::OkStatus();
     case DoneRequest::kNothing:
@@ -127,13 +138,13 @@ absl::Status CoordinatorState::Add(const DoneRequest& request, Member member, ab
       return absl::OkStatus();
   }
   if (!status.ok()) return absl::Status(status.code(), absl::StrCat(status.message(), " [", members_.Describe(member), "]"));
-  // A step is short: nobody is woken who would find nothing to do.
-  if (phase_ != Phase::kTraining || training_->step() != step || !training_->sync()) ++news_;
+  if (news) ++news_;
   return absl::OkStatus();
 }
 
 // Who reports on work of the present incarnation has the plan that came with the work.
 void CoordinatorState::NotePlanKnown(const DoneRequest& request, Members::Info* info) const {
+  if (request.incarnation() != incarnation_) return;
   const bool known = (request.has_share() && phase_ == Phase::kTraining) || (request.has_task() && phase_ == Phase::kTraining) ||
                      (request.has_evaluation() && evaluation_.has_value() && request.evaluation().evaluation() == evaluation_->number());
   if (known) info->plan_incarnation = incarnation_;
@@ -194,30 +205,34 @@ void CoordinatorState::Note(const std::string& event) {
   happened_changed_ = true;
 }
 
+absl::Duration CoordinatorState::ProgressLimit() const {
+  // Workers themselves retry a server for `patience`, with a last call after that; theirs is the better message.
+  return training_->paced() ? Patience() + kLastCalls : kTaskMax;
+}
+
 void CoordinatorState::CheckProgress(absl::Time now) {
   training_->Postpone(members_.late());
-  // Workers themselves retry a server for `patience`, with a last call after that; theirs is the better message.
-  constexpr absl::Duration kLastCalls = absl::Milliseconds(2 * kCallMs);
-  const absl::Duration limit = training_->paced() ? Patience() + kLastCalls : kTaskMax;
-  if (now - training_->last_progress() <= limit) return;
+  if (ordered_ || now - training_->last_progress() <= ProgressLimit()) return;
   const std::vector<Member> awaited = training_->Awaited();
   if (awaited.empty()) return;
-  // Those who hold up others are given up; with nobody else left the job ends.
-  if (training_->paced() && awaited.size() < members_.Live().size()) {
-    for (const Member& member : awaited) {
-      Members::Info* info = members_.Find(member.worker, member.generation);
-      if (info == nullptr || info->fenced) continue;
-      members_.Fence(info);
-      Lose(member, /*dead=*/true, absl::StrCat("no progress for ", absl::FormatDuration(limit)), now);
-    }
-    if (!over()) training_->Touch(now);
-    return;
-  }
+  if (training_->paced() && awaited.size() < members_.Live().size()) return OrderLook();
   const std::string why = training_->paced() ? absl::StrCat(" (training.patience and ", absl::FormatDuration(kLastCalls), ")") : "";
   EndJob(Phase::kFailed, absl::StatusCode::kDeadlineExceeded,
-         absl::StrCat("step ", training_->step() + 1, ": no progress for ", absl::FormatDuration(limit), why, " from ",
+         absl::StrCat("step ", training_->step() + 1, ": no progress for ", absl::FormatDuration(ProgressLimit()), why, " from ",
                       DescribeAll(awaited)),
          now);
+}
+
+void CoordinatorState::GiveUpAwaited(absl::Time now) {
+  looking_ = false;
+  if (now - training_->last_progress() <= ProgressLimit()) return;
+  for (const Member& member : training_->Awaited()) {
+    Members::Info* info = members_.Find(member.worker, member.generation);
+    if (info == nullptr || info->fenced) continue;
+    members_.Fence(info);
+    Lose(member, /*dead=*/true, absl::StrCat("no progress for ", absl::FormatDuration(ProgressLimit())), now);
+  }
+  if (!over()) training_->Touch(now);
 }
 
 void CoordinatorState::Interrupt(const std::string& reason, absl::Time now) {
@@ -233,6 +248,7 @@ void CoordinatorState::Finish(uint64_t order, const absl::StatusOr<OrderResult>&
   ordered_ = false;
   if (over()) return;
   if (!result.ok()) {
+    looking_ = false;
     const bool trained = stage_ == Stage::kReturn || stage_ == Stage::kTrain || stage_ == Stage::kCommit || stage_ == Stage::kSave;
     if (trained && absl::IsDataLoss(result.status())) return GoBack(result.status(), now);
     if (interrupt_.has_value() && absl::IsCancelled(result.status())) return EndInterrupted(now);

@@ -20,7 +20,8 @@ absl::StatusOr<Members::Info*> Members::Join(const JoinRequest& request, absl::T
     const std::vector<uint64_t>& past = other.past_nonces;
     if (std::find(past.begin(), past.end(), request.nonce()) != past.end()) {
       return absl::FailedPreconditionError(
-          absl::StrCat("another process, ", other.name, ", joined as worker \"", other.identity, "\" since; this one is given up"));
+          other.nonce == 0 ? "this process has left the job"
+                           : absl::StrCat("another process, ", other.name, ", joined as worker \"", other.identity, "\" since; this one is given up"));
     }
     if (other.nonce == request.nonce() || (!request.identity().empty() && other.identity == request.identity())) info = &other;
   }
@@ -33,9 +34,8 @@ absl::StatusOr<Members::Info*> Members::Join(const JoinRequest& request, absl::T
     info->identity = request.identity();
   }
   if (info->nonce != request.nonce()) {
-    info->past_nonces.push_back(std::exchange(info->nonce, request.nonce()));
-    if (info->past_nonces.size() > kPastNoncesMax) info->past_nonces.erase(info->past_nonces.begin());
-    info->fenced = true;
+    if (info->nonce != 0) Leave(info);
+    info->nonce = request.nonce();
   }
   if (info->fenced) {
     info->member.generation = ++generations_;
@@ -47,6 +47,12 @@ absl::StatusOr<Members::Info*> Members::Join(const JoinRequest& request, absl::T
   info->name = request.name();
   Renew(info, now);
   return info;
+}
+
+void Members::Leave(Info* member) {
+  member->past_nonces.push_back(std::exchange(member->nonce, 0));
+  if (member->past_nonces.size() > kPastNoncesMax) member->past_nonces.erase(member->past_nonces.begin());
+  Fence(member);
 }
 
 const Members::Info* Members::OfIdentity(const std::string& identity) const {
@@ -99,6 +105,7 @@ std::vector<MemberRecord> Members::TakeChanges(bool all) {
 
 void Members::Restore(const CoordinatorRecord& record, absl::Time now) {
   members_.clear();
+  generations_ = 0;
   for (const MemberRecord& member : record.members()) {
     Info& info = members_[member.worker()];
     info.member = {member.worker(), member.generation()};
@@ -111,6 +118,7 @@ void Members::Restore(const CoordinatorRecord& record, absl::Time now) {
     Renew(&info, now);
     generations_ = std::max(generations_, member.generation());
   }
+  generations_ += gap_;
 }
 
 std::vector<Member> Members::Live() const {

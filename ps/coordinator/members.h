@@ -28,7 +28,7 @@ class Members {
     uint64_t nonce = 0;
     std::string name;                 // host and pid
     std::string identity;             // empty: of this process alone
-    std::vector<uint64_t> past_nonces;  // processes of this identity whose place was taken; the oldest go
+    std::vector<uint64_t> past_nonces;  // processes that left, or whose place was taken; the oldest go
     absl::Time lease_end;
     bool fenced = false;              // its lease ended, or it left; it may never speak again
     uint64_t plan_incarnation = 0;    // the incarnation it has shown to know the plan of
@@ -36,7 +36,9 @@ class Members {
     bool changed = true;              // since TakeChanges
   };
 
-  explicit Members(absl::Duration lease) : lease_(lease) {}
+  // Generations begin beyond `gap`, and after Restore beyond the last known one and `gap`. Random, it keeps those apart that a process gave
+  // before its death, and of which nothing was written, from those that the next process gives.
+  explicit Members(absl::Duration lease, uint64_t gap = 0) : lease_(lease), gap_(gap), generations_(gap) {}
 
   // The same nonce gives the same member, and a full lease; one that was fenced comes back under a new generation. A new process of a known
   // identity takes the place of the old one, under a new generation too: the lease of the old life ends at once. FAILED_PRECONDITION for a
@@ -47,6 +49,8 @@ class Members {
   // nullptr if nobody of that generation joined. The pointer stays valid.
   Info* Find(uint32_t worker, uint64_t generation);
   const Info* Find(uint32_t worker, uint64_t generation) const;
+  // It left by itself, and is fenced for good: a join of this process that arrives late changes nothing.
+  void Leave(Info* member);
   void Fence(Info* member) { member->fenced = member->changed = true; }
   void Renew(Info* member, absl::Time now) { member->lease_end = now + lease_; }
   // Fences those whose lease has ended, and returns them. A tick that is late (this process stood still, so it may not have heard
@@ -70,8 +74,9 @@ class Members {
 
  private:
   const absl::Duration lease_;
+  const uint64_t gap_;
   std::map<uint32_t, Info> members_;
-  uint64_t generations_ = 0;
+  uint64_t generations_;
   absl::Time last_tick_ = absl::InfiniteFuture();
   absl::Duration late_;
 };

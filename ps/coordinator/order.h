@@ -45,6 +45,7 @@ struct OrderResult {
   std::string folder;   // save: unfinished; publish: final
   Checkpoint manifest;  // save: what the servers say of it; read
   std::vector<FenceReply> fences;  // by shard
+  std::vector<SaveReply> saves;    // by shard
 };
 
 }  // namespace tessera

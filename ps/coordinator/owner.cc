@@ -1,9 +1,10 @@
 // The owner thread: carries out the orders of the state, and lets its time pass.
 #include <algorithm>
+#include <random>
 
 #include "absl/strings/str_cat.h"
-#include "common/log.h"
 #include "common/status_macros.h"
+#include "ps/coordinator/carry_out.h"
 #include "ps/coordinator/coordinator_impl.h"
 #include "ps/coordinator/incarnation_file.h"
 
@@ -33,6 +34,7 @@ absl::Status Coordinator::Impl::Init() {
   }
   TESSERA_ASSIGN_OR_RETURN(start.incarnation, ReadIncarnation(options_.state_directory));
   for (const CheckpointStore::Entry& entry : store_.List()) start.incarnation = std::max(start.incarnation, entry.manifest.incarnation());
+  start.generation_gap = options_.generation_gap.has_value() ? *options_.generation_gap : std::random_device()();
   const Durability durability = options_.job.storage().durability();
   start.journaled = durability != Durability::checkpoint;
   std::unique_ptr<Journal> journal;
@@ -73,7 +75,8 @@ void Coordinator::Impl::Run() {
         continue;
       }
     }
-    const absl::StatusOr<OrderResult> result = CarryOut(*order);
+    const auto cancelled = [this, &order] { return IsCancelled(order->number); };
+    const absl::StatusOr<OrderResult> result = CarryOut(*order, options_.state_directory, &servers_, &store_, cancelled);
     MutexLock lock(&mutex_);
     if (closing_) return;
     state_->Finish(order->number, result, clock_->Now());
@@ -84,49 +87,6 @@ void Coordinator::Impl::Run() {
 bool Coordinator::Impl::IsCancelled(uint64_t order) {
   MutexLock lock(&mutex_);
   return closing_ || !state_->IsWanted(order);
-}
-
-absl::StatusOr<OrderResult> Coordinator::Impl::CarryOut(const Order& order) {
-  const auto cancelled = [this, &order] { return IsCancelled(order.number); };
-  OrderResult result;
-  switch (order.kind) {
-    case Order::Kind::kOpen:
-      TESSERA_RETURN_IF_ERROR(WriteIncarnation(options_.state_directory, order.incarnation));
-      TESSERA_RETURN_IF_ERROR(servers_.Open(*order.plan, order.incarnation, order.folder, order.sightings, order.server_step,
-                                            order.patience, cancelled));
-      return result;
-    case Order::Kind::kReturn:
-      TESSERA_RETURN_IF_ERROR(servers_.Return(order.incarnation, order.decision, order.patience, cancelled));
-      return result;
-    case Order::Kind::kCommit:
-      TESSERA_RETURN_IF_ERROR(servers_.Commit(order.decision, order.patience, cancelled));
-      return result;
-    case Order::Kind::kFence: {
-      TESSERA_ASSIGN_OR_RETURN(result.fences, servers_.Fence(order.worker, order.generation, order.patience, cancelled));
-      return result;
-    }
-    case Order::Kind::kSave: {
-      TESSERA_ASSIGN_OR_RETURN(result.folder, store_.Begin(order.step, order.incarnation));
-      TESSERA_RETURN_IF_ERROR(servers_.Save(result.folder, order.server_step, order.patience, cancelled, &result.manifest));
-      return result;
-    }
-    case Order::Kind::kPublish: {
-      TESSERA_ASSIGN_OR_RETURN(result.folder, store_.Commit(order.folder, order.manifest));
-      // Old checkpoints that stay cost room on the disk, not the job.
-      const absl::Status pruned = store_.Prune(order.keep, {order.manifest.state().best_checkpoint()});
-      if (!pruned.ok()) LogWarning(absl::StrCat("old checkpoints were not removed: ", pruned.message()));
-      return result;
-    }
-    case Order::Kind::kRead: {
-      TESSERA_ASSIGN_OR_RETURN(CheckpointStore::Entry entry, CheckpointStore::Read(order.folder));
-      result.manifest = std::move(entry.manifest);
-      return result;
-    }
-    case Order::Kind::kMark:
-      TESSERA_RETURN_IF_ERROR(store_.Update(order.folder, order.manifest));
-      return result;
-  }
-  return absl::InternalError("an order of no kind");
 }
 
 }  // namespace tessera

@@ -98,10 +98,11 @@ void CoordinatorState::FinishOrder(const OrderResult& result, absl::Time now) {
     case Stage::kReturn:
       return FinishReturn(now);
     case Stage::kTrain:
-      return FinishFence(result, now);
+      return looking_ ? GiveUpAwaited(now) : FinishFence(result, now);
     case Stage::kCommit:
       return OrderSave();
     case Stage::kSave:
+      if (const absl::Status status = training_->CheckPushed(result.saves); !status.ok()) return GoBack(status, now);
       cut_folder_ = result.folder;
       cut_manifest_ = result.manifest;
       if (!cut_evaluates_) return OrderPublish(now);
@@ -187,6 +188,21 @@ void CoordinatorState::OrderFence(const TaskQueue::Entry& lost) {
   GiveOrder(Stage::kTrain, std::move(order));
 }
 
+void CoordinatorState::OrderLook() {
+  Order order;
+  order.kind = Order::Kind::kReturn;
+  order.incarnation = incarnation_;
+  if (training_->sync()) {
+    order.decision = training_->decision();
+    order.decision.clear_cut();
+    order.decision.clear_evaluate();
+    order.decision.clear_stop();
+  }
+  looking_ = true;
+  GiveOrder(Stage::kTrain, std::move(order));
+  order_->patience = absl::ZeroDuration();  // it has passed
+}
+
 void CoordinatorState::FinishFence(const OrderResult& result, absl::Time now) {
   // A server that has nothing of the task is where the worker began.
   TaskDone nothing;
@@ -209,19 +225,22 @@ void CoordinatorState::FinishFence(const OrderResult& result, absl::Time now) {
 
 // Who was there before may not come back.
 size_t CoordinatorState::WorkersWanted() const {
-  return went_back_at_.has_value() ? 1 : std::max<uint32_t>(1, plan_->job().training().workers());
+  return went_back_to_.has_value() ? 1 : std::max<uint32_t>(1, plan_->job().training().workers());
 }
 
 void CoordinatorState::GoBack(const absl::Status& lost, absl::Time now) {
-  // Again without a step between: going back does not help.
-  if (went_back_at_.has_value() && training_->step() <= *went_back_at_) {
+  // Again without a step between, or again and again without coming further: going back does not help.
+  constexpr int kGoBacksMax = 5;
+  if (training_->step() > furthest_) went_back_ = 0;
+  furthest_ = std::max(furthest_, training_->step());
+  if (went_back_to_ == training_->step() || ++went_back_ > kGoBacksMax) {
     return EndJob(Phase::kFailed, lost.code(), std::string(lost.message()), now);
   }
-  went_back_at_ = training_->step();
+  went_back_to_ = saved_.has_value() ? saved_->manifest.state().optimizer_step() : 0;
   const std::string where = saved_.has_value() ? absl::StrCat("all went back to ", saved_->folder) : std::string("the job began again");
   Note(absl::StrCat(lost.message(), "; ", where));
   journaled_ = false;  // what was decided since is void
-  ordered_ = false;
+  ordered_ = looking_ = false;
   order_.reset();
   evaluation_.reset();
   SetPhase(Phase::kOpening, now);

@@ -32,8 +32,9 @@ uint64_t StepIds(const Plan& plan) {
 
 }  // namespace
 
-ServerGroup::ServerGroup(std::string job, std::vector<ParameterServerApi*> servers, std::vector<std::string> addresses, Clock* clock)
-    : job_(std::move(job)), servers_(std::move(servers)), addresses_(std::move(addresses)), clock_(clock) {}
+ServerGroup::ServerGroup(std::string job, std::vector<ParameterServerApi*> servers, std::vector<std::string> addresses, Clock* clock,
+                         Calls calls)
+    : job_(std::move(job)), servers_(std::move(servers)), addresses_(std::move(addresses)), clock_(clock), calls_(calls) {}
 
 Peer ServerGroup::PeerOf(uint32_t shard) const {
   Peer peer;
@@ -49,9 +50,9 @@ absl::Status ServerGroup::OnAll(const std::string& what, const std::function<abs
   std::vector<absl::Status> results(servers_.size());
   std::vector<std::thread> threads;
   for (uint32_t shard = 1; shard < servers_.size(); ++shard) {
-    threads.emplace_back([&results, &call, shard] { results[shard] = call(shard); });
+    if (calls_ == Calls::kSideBySide) threads.emplace_back([&results, &call, shard] { results[shard] = call(shard); });
   }
-  results[0] = call(0);
+  for (uint32_t shard = 0; shard < (calls_ == Calls::kSideBySide ? 1 : servers_.size()); ++shard) results[shard] = call(shard);
   for (std::thread& thread : threads) thread.join();
   for (size_t shard = 0; shard < results.size(); ++shard) {
     const absl::Status& status = results[shard];
@@ -143,19 +144,19 @@ absl::StatusOr<std::vector<FenceReply>> ServerGroup::Fence(uint32_t worker, uint
 }
 
 absl::Status ServerGroup::Save(const std::string& folder, std::optional<uint64_t> step, absl::Duration patience,
-                               const std::function<bool()>& cancelled, Checkpoint* manifest) {
+                               const std::function<bool()>& cancelled, Checkpoint* manifest, std::vector<SaveReply>* replies) {
   const uint32_t shards = static_cast<uint32_t>(servers_.size());
-  std::vector<SaveReply> replies(shards);
+  replies->assign(shards, SaveReply());
   TESSERA_RETURN_IF_ERROR(OnAll("save", [&](uint32_t shard) {
     SaveRequest request;
     *request.mutable_peer() = PeerOf(shard);
     request.set_directory(absl::StrCat(folder, "/", ShardFolder(shard, shards)));
-    TESSERA_RETURN_IF_ERROR(Call(shard, patience, cancelled, [&] { return servers_[shard]->Save(request, &replies[shard]); }));
-    return CheckStep(replies[shard].step(), step);
+    TESSERA_RETURN_IF_ERROR(Call(shard, patience, cancelled, [&] { return servers_[shard]->Save(request, &(*replies)[shard]); }));
+    return CheckStep((*replies)[shard].step(), step);
   }));
   uint64_t digest = 0;
   manifest->set_shards(shards);
-  for (const SaveReply& reply : replies) {
+  for (const SaveReply& reply : *replies) {
     manifest->set_rows(manifest->rows() + reply.rows());
     manifest->mutable_files()->MergeFrom(reply.files());
     digest += reply.content_digest();

@@ -23,8 +23,11 @@ inline constexpr uint64_t kMapVersion = 1;
 // Owned by one thread, apart from what `cancelled` does. Errors name the server and its address.
 class ServerGroup {
  public:
+  // How all are called: side by side is the rule; a simulation, which is a function of its seed, calls one after another.
+  enum class Calls { kSideBySide, kOneByOne };
   // `servers` by shard; they outlive the group.
-  ServerGroup(std::string job, std::vector<ParameterServerApi*> servers, std::vector<std::string> addresses, Clock* clock);
+  ServerGroup(std::string job, std::vector<ParameterServerApi*> servers, std::vector<std::string> addresses, Clock* clock,
+              Calls calls = Calls::kSideBySide);
 
   // Opens all, fresh or from a checkpoint's folder. A server that is away is asked again until `patience` has passed or `cancelled`
   // says so. DATA_LOSS if one is not at `step`, where that is given. `sightings`, of all partitions or empty, is for fresh servers only:
@@ -40,12 +43,12 @@ class ServerGroup {
   absl::StatusOr<std::vector<FenceReply>> Fence(uint32_t worker, uint64_t generation, absl::Duration patience,
                                                 const std::function<bool()>& cancelled);
   // Saves all into shard folders below `folder`, asking again like Open, and fills rows, files, shards and digest of the manifest.
-  // DATA_LOSS as in Open.
+  // DATA_LOSS as in Open. `replies`: by shard.
   absl::Status Save(const std::string& folder, std::optional<uint64_t> step, absl::Duration patience,
-                    const std::function<bool()>& cancelled, Checkpoint* manifest);
+                    const std::function<bool()>& cancelled, Checkpoint* manifest, std::vector<SaveReply>* replies);
 
  private:
-  // Calls call(shard) for all shards, each on a thread of its own, and returns the first error by shard, with its address.
+  // Calls call(shard) for all shards, side by side each on a thread of its own, and returns the first error by shard, with its address.
   absl::Status OnAll(const std::string& what, const std::function<absl::Status(uint32_t)>& call);
   // All these calls may be repeated: a server that has done one already answers the same.
   absl::Status Call(uint32_t shard, absl::Duration patience, const std::function<bool()>& cancelled,
@@ -56,6 +59,7 @@ class ServerGroup {
   const std::vector<ParameterServerApi*> servers_;
   const std::vector<std::string> addresses_;
   Clock* const clock_;
+  const Calls calls_;
   uint64_t incarnation_ = 0;
 };
 

@@ -97,6 +97,8 @@ class TrainingRun {
   const Boundary& boundary() const { return boundary_; }
   void AddEvaluation(const Score& score, const std::string& checkpoint);
   void SetSaved(absl::Time now) { last_save_ = now; }
+  // async: all servers have the batches that were reported as pushed. Else DATA_LOSS, "state lost", names the server.
+  absl::Status CheckPushed(absl::Span<const SaveReply> saves) const;
   // Leaves the boundary. REQUIRES: AtBoundary().
   void Resume(absl::Time now);
 
@@ -146,6 +148,7 @@ class TrainingRun {
   uint64_t shares_again_ = 0;
   uint64_t rows_twice_ = 0;
   std::map<uint32_t, uint64_t> next_optimizer_step_;  // async, by worker
+  std::map<uint32_t, PushedBatches> pushed_;          // async, by worker: of its last generation, in this incarnation, and reported
   absl::Time last_save_;
   absl::Time last_evaluation_;
   absl::Time last_progress_;

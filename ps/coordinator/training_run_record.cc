@@ -60,6 +60,7 @@ void TrainingRun::Save(RunRecord* record) const {
   SetOpenBlocks(tasks_, record->mutable_state());
   tasks_.SaveUnderWay(record);
   for (const auto& [worker, step] : next_optimizer_step_) (*record->mutable_next_optimizer_step())[worker] = step;
+  for (const auto& [worker, pushed] : pushed_) *record->add_pushed() = pushed;
 }
 
 void TrainingRun::Recover(const RunRecord& saved, uint64_t incarnation, absl::Time now) {
@@ -80,6 +81,7 @@ void TrainingRun::Recover(const RunRecord& saved, uint64_t incarnation, absl::Ti
   tasks_.StartEpoch(OpenBlocks(state_));
   tasks_.Restore(state_, saved);
   for (const auto& [worker, step] : saved.next_optimizer_step()) next_optimizer_step_[worker] = step;
+  for (const PushedBatches& pushed : saved.pushed()) pushed_[pushed.worker()] = pushed;
 }
 
 TrainingState TrainingRun::Snapshot() const {

@@ -62,6 +62,21 @@ absl::Status TrainingRun::Return(const TaskDone& done, uint64_t begun_row, absl:
   return absl::OkStatus();
 }
 
+absl::Status TrainingRun::CheckPushed(absl::Span<const SaveReply> saves) const {
+  for (size_t shard = 0; shard < saves.size(); ++shard) {
+    for (const auto& [worker, reported] : pushed_) {
+      const auto& all = saves[shard].pushed();
+      const auto held = std::find_if(all.begin(), all.end(), [&, w = worker](const PushedBatches& one) { return one.worker() == w; });
+      if (held != all.end() && held->generation() > reported.generation()) continue;
+      const uint64_t batches = held == all.end() || held->generation() < reported.generation() ? 0 : held->batches();
+      if (batches >= reported.batches()) continue;
+      return absl::DataLossError(absl::StrCat("state lost: server ", shard, " has ", batches, " of the ", reported.batches(), " batches that worker ", worker,
+                                              ", generation ", reported.generation(), ", pushed"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 void TrainingRun::CountStaleness(uint32_t worker, const Staleness& staleness) {
   if (Gradients(staleness) == 0) return;
   auto& all = *state_.mutable_report()->mutable_staleness();
@@ -81,6 +96,11 @@ void TrainingRun::CountTask(const TaskQueue::Entry& entry, const TaskDone& done,
   CountRefused(done.refused_batches(), done.refused_rows(), done.refusal());
   CountStaleness(entry.member.worker, done.staleness());
   next_optimizer_step_[entry.member.worker] = entry.optimizer_step + done.pushes() * entry.stride;
+  PushedBatches& pushed = pushed_[entry.member.worker];
+  if (pushed.generation() != entry.member.generation) pushed.Clear();
+  pushed.set_worker(entry.member.worker);
+  pushed.set_generation(entry.member.generation);
+  pushed.set_batches(pushed.batches() + done.pushes());
   state_.set_optimizer_step(state_.optimizer_step() + done.pushes());
   Count(done.rows(), done.loss(), done.pushes());
 }

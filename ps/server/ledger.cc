@@ -19,8 +19,12 @@ absl::StatusOr<PushLedger::Verdict> PushLedger::Check(const Peer& peer, uint64_t
       if (sequence <= applied && sequence > 0) return Verdict{true, entry.lsn(), entry.staleness()};
     }
   }
+  // A worker sends the next push after all servers have acknowledged the last one.
+  if (sequence > applied + 1) {
+    return absl::DataLossError(absl::StrCat("state lost: ", name, ": push ", applied + 1, " comes next here, and those between were acknowledged"));
+  }
   if (sequence != applied + 1) {
-    return absl::FailedPreconditionError(absl::StrCat(name, ": push ", applied + 1, " comes next; one between was never received"));
+    return absl::FailedPreconditionError(absl::StrCat(name, ": push ", applied + 1, " comes next"));
   }
   return Verdict();
 }
@@ -28,9 +32,9 @@ absl::StatusOr<PushLedger::Verdict> PushLedger::Check(const Peer& peer, uint64_t
 LedgerEntry& PushLedger::Renewed(uint32_t worker, uint64_t generation) {
   LedgerEntry& entry = entries_[worker];
   if (entry.generation() != generation) {
-    const uint64_t batches = entry.batches();
+    const uint64_t batches = entry.past_batches() + entry.batches();
     entry.Clear();
-    entry.set_batches(batches);
+    entry.set_past_batches(batches);
   }
   entry.set_worker(worker);
   entry.set_generation(generation);
@@ -65,8 +69,17 @@ void PushLedger::Fence(uint32_t worker, uint64_t generation, uint64_t lsn) {
 
 uint64_t PushLedger::batches() const {
   uint64_t batches = 0;
-  for (const auto& [worker, entry] : entries_) batches += entry.batches();
+  for (const auto& [worker, entry] : entries_) batches += entry.past_batches() + entry.batches();
   return batches;
+}
+
+void PushLedger::Describe(SaveReply* reply) const {
+  for (const auto& [worker, entry] : entries_) {
+    PushedBatches* const pushed = reply->add_pushed();
+    pushed->set_worker(worker);
+    pushed->set_generation(entry.generation());
+    pushed->set_batches(entry.batches());
+  }
 }
 
 void PushLedger::Save(ShardRecord* record) const {

@@ -20,7 +20,7 @@ class PushLedger {
     uint64_t lsn = 0;     // of a repeat: the record that must be durable before it is acknowledged
     uint64_t staleness = 0;  // of a repeat: as it was
   };
-  // FAILED_PRECONDITION: a gap, or a generation that has ended.
+  // DATA_LOSS: a gap, so acknowledged pushes are gone. FAILED_PRECONDITION: a generation that has ended.
   absl::StatusOr<Verdict> Check(const Peer& peer, uint64_t sequence) const;
   // The push is logged as `lsn`. REQUIRES: Check said that it is the next one; at replay, that it comes in the order of the log.
   void Record(const LoggedHeader& push, uint64_t lsn);
@@ -33,6 +33,7 @@ class PushLedger {
   // Whole batches, of all workers, since the shard was opened.
   uint64_t batches() const;
 
+  void Describe(SaveReply* reply) const;
   void Save(ShardRecord* record) const;
   void Load(const ShardRecord& record);
 

@@ -25,6 +25,11 @@ absl::Status CheckShard(const Peer& caller, const Peer& own) {
 
 absl::Status CheckPeer(const Peer& caller, const Peer& own) {
   if (absl::Status status = CheckShard(caller, own); !status.ok()) return status;
+  // Nobody has work in an incarnation before all servers are open in it.
+  if (caller.incarnation() > own.incarnation()) {
+    return absl::DataLossError(absl::StrCat("state lost: this server was open in incarnation ", caller.incarnation(), ", and holds incarnation ",
+                                            own.incarnation()));
+  }
   if (caller.incarnation() != own.incarnation()) return Refuse("incarnation", caller.incarnation(), own.incarnation(), "join again");
   if (caller.map_version() != own.map_version()) return Refuse("partition map", caller.map_version(), own.map_version(), "join again");
   return absl::OkStatus();

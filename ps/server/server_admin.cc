@@ -6,8 +6,10 @@
 #include "common/packed.h"
 #include "common/partition.h"
 #include "ps/checkpoint/checkpoint_store.h"
+#include "ps/checkpoint/durable_file.h"
 #include "ps/server/gradients.h"
 #include "ps/server/peer_check.h"
+#include "ps/server/saved_record.h"
 #include "ps/server/server_impl.h"
 
 namespace tessera {
@@ -55,7 +57,7 @@ absl::Status Server::Impl::OpenHere(const OpenRequest& request, OpenReply* reply
   const uint64_t incarnation = request.peer().incarnation();
   if (state_ != nullptr && incarnation <= own_.incarnation()) {
     // A repeat of the call that opened it, its answer lost, must not throw away what has been trained since.
-    const bool repeat = incarnation == own_.incarnation() && request.SerializeAsString() == opened_;
+    const bool repeat = incarnation == own_.incarnation() && state_->IsRepeat(request);
     if (!repeat || pushes_ > 0) {
       return absl::FailedPreconditionError(absl::StrCat("wrong peer: this server is open in incarnation ", own_.incarnation(), " at step ",
                                                         state_->step(), "; it opens again only in a later one, not in ", incarnation));
@@ -63,7 +65,6 @@ absl::Status Server::Impl::OpenHere(const OpenRequest& request, OpenReply* reply
   } else {
     state_.reset();
     TESSERA_ASSIGN_OR_RETURN(state_, ShardState::Make(request, Folder(), pool_));
-    opened_ = request.SerializeAsString();
     own_.set_incarnation(incarnation);
     own_.set_map_version(request.peer().map_version());
     pulls_ = 0;
@@ -83,12 +84,28 @@ absl::Status Server::Impl::SaveHere(const SaveRequest& request, SaveReply* reply
                                                    ShardFolder(own_.shard(), own_.shards()), " in an unfinished checkpoint, is '",
                                                    request.directory(), "'"));
   }
+  const std::string unfinished = request.directory().substr(0, request.directory().rfind('/'));
+  if (!FileExists(unfinished)) {
+    return absl::NotFoundError(absl::StrCat("save: there is no folder ", unfinished, ": the checkpoint was finished or given up before this call came, or "
+                                            "coordinator and servers do not see the same disk"));
+  }
+  SavedRecord record;
+  record.set_incarnation(own_.incarnation());
+  record.set_lsn(state_->lsn());
+  if (std::optional<SavedRecord> saved = ReadSaved(request.directory());
+      saved.has_value() && saved->incarnation() == record.incarnation() && saved->lsn() == record.lsn()) {
+    reply->Swap(saved->mutable_reply());
+    return absl::OkStatus();
+  }
+  RemoveSaved(request.directory());
   TESSERA_ASSIGN_OR_RETURN(std::vector<SavedFile> files, state_->Save(request.directory()));
   reply->set_step(state_->step());
   reply->set_rows(state_->CountRows());
   reply->set_content_digest(state_->ContentDigest());
+  state_->DescribePushed(reply);
   for (SavedFile& file : files) *reply->add_files() = std::move(file);
-  return absl::OkStatus();
+  *record.mutable_reply() = *reply;
+  return WriteSaved(request.directory(), record);
 }
 
 absl::Status Server::Impl::DescribeHere(const DescribeServerRequest& request, DescribeServerReply* reply) {

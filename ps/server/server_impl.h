@@ -137,7 +137,6 @@ class Server::Impl {
   ThreadPool* const pool_;
   Gate gate_;
   Peer own_ ABSL_GUARDED_BY(gate_);
-  std::string opened_ ABSL_GUARDED_BY(gate_);                 // the request that opened it; empty after a restart
   std::unique_ptr<ShardState> state_ ABSL_GUARDED_BY(gate_);  // null: closed
   std::atomic<uint64_t> pulls_{0};
   std::atomic<uint64_t> pushes_{0};

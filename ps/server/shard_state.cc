@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <xxhash.h>
+
 #include "absl/strings/str_cat.h"
 #include "common/fault_point.h"
 #include "common/partition.h"
@@ -17,7 +19,13 @@
 namespace tessera {
 namespace {
 
+uint64_t HashOf(const OpenRequest& request) {
+  const std::string bytes = request.SerializeAsString();
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
 OpenRequest WithoutSource(OpenRequest request) {
+  request.set_asked_hash(HashOf(request));
   request.clear_restore_from();
   request.clear_sightings();
   return request;
@@ -55,6 +63,8 @@ ShardState::~ShardState() {
   warmer_.reset();
   upkeep_.reset();
 }
+
+bool ShardState::IsRepeat(const OpenRequest& request) const { return HashOf(request) == opened_.asked_hash(); }
 
 absl::StatusOr<std::unique_ptr<ShardState>> ShardState::Make(const OpenRequest& request, const std::string& folder, ThreadPool* pool) {
   std::unique_ptr<ShardState> state(new ShardState(WithoutSource(request), folder));

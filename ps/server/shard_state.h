@@ -46,7 +46,18 @@ class ShardState {
   DenseStore& dense() { return *dense_; }
   const GradientShape& shape() const { return shape_; }
   const OpenRequest& opened() const { return opened_; }
+  // The very request that opened it, also before a restart.
+  bool IsRepeat(const OpenRequest& request) const;
   SyncSteps& steps() { return steps_; }
+  // Of the last update.
+  uint64_t lsn() const {
+    MutexLock lock(&update_mutex_);
+    return lsn_;
+  }
+  void DescribePushed(SaveReply* reply) const {
+    MutexLock lock(&update_mutex_);
+    ledger_.Describe(reply);
+  }
   // Whole batches pushed so far.
   uint64_t updates() const { return updates_.load(); }
   // The last step applied; async: the highest optimizer step.

@@ -22,6 +22,7 @@ absl::StatusOr<EvaluationDone> Evaluate(const Plan& plan, const EvaluationTask& 
   }));
   EvaluationDone done;
   done.set_evaluation(task.evaluation());
+  done.set_part(task.part());
   counter.Encode(done.mutable_counts());
   return done;
 }

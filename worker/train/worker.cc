@@ -50,6 +50,7 @@ class Worker {
       report.mutable_nothing();
       if (instruction.has_fenced() && status.ok()) continue;
       if (status.ok()) status = Follow(instruction, &report);
+      report.set_incarnation(incarnation_);
       if (!status.ok()) TESSERA_RETURN_IF_ERROR(TakeFailure(status, &report));
     }
   }
@@ -222,6 +223,7 @@ class Worker {
     report.set_worker(joined_.worker());
     report.set_generation(joined_.generation());
     report.set_clock(pace_.clock());
+    report.set_incarnation(incarnation_);
     return report;
   }
 

@@ -123,6 +123,7 @@ class CoordinatorFixture : public ::testing::Test {
     options.job = script_.plan.job();
     options.state_directory = root_ + "/state";
     options.checkpoint_directory = checkpoints();
+    options.generation_gap = 0;
     for (size_t i = 0; i < servers_.size(); ++i) {
       options.servers.push_back(servers_[i].get());
       options.addresses.push_back("ps:" + std::to_string(7000 + i));

@@ -53,6 +53,7 @@ class FakeServer : public ParameterServerApi {
     *held.mutable_done() = request.task_done();
     held.set_begun_task(request.task_done().task());
     held.set_begun_row(request.task_done().end_row());
+    ++batches_[{request.peer().worker(), request.peer().generation()}];
     return absl::OkStatus();
   }
   absl::Status Fence(const FenceRequest& request, FenceReply* reply) override {
@@ -85,6 +86,12 @@ class FakeServer : public ParameterServerApi {
     reply->set_step(step_);
     reply->set_rows(100);
     reply->set_content_digest(~uint64_t{0});
+    for (const auto& [who, batches] : batches_) {  // in the order of generations: the last one counts
+      PushedBatches* const pushed = reply->add_pushed();
+      pushed->set_worker(who.first);
+      pushed->set_generation(who.second);
+      pushed->set_batches(batches);
+    }
     return absl::OkStatus();
   }
   absl::Status DescribeServer(const DescribeServerRequest&, DescribeServerReply* reply) override {
@@ -140,6 +147,7 @@ class FakeServer : public ParameterServerApi {
   uint64_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<OpenRequest> opens_ ABSL_GUARDED_BY(mutex_);
   std::vector<Decision> commits_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> batches_ ABSL_GUARDED_BY(mutex_);  // by worker and generation
   std::vector<SaveRequest> saves_ ABSL_GUARDED_BY(mutex_);
   std::vector<FenceRequest> fences_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<uint32_t, uint64_t>, FenceReply> held_ ABSL_GUARDED_BY(mutex_);  // by worker and generation

@@ -69,8 +69,12 @@ class ScriptedWorker {
   Instruction Ask(DoneRequest report) {
     report.set_worker(worker_);
     report.set_generation(generation_);
+    report.set_incarnation(incarnation_);
     Instruction next;
     EXPECT_TRUE(coordinator_->Done(report, &next).ok());
+    if (next.has_step()) incarnation_ = next.step().decision().incarnation();
+    if (next.has_task()) incarnation_ = next.task().incarnation();
+    if (next.has_evaluation()) incarnation_ = next.evaluation().incarnation();
     return next;
   }
 
@@ -176,10 +180,13 @@ class ScriptedWorker {
     done->set_pushes((done->rows() + 9) / 10);
     done->set_loss(0.5 * static_cast<double>(done->rows()));
     PushReply ack;
+    PushRequest push;
+    push.mutable_peer()->set_worker(worker_);
+    push.mutable_peer()->set_generation(generation_);
     const bool paced = script_->plan.job().training().mode() == bounded;
     for (uint64_t i = 0; i < done->pushes(); ++i) {
       if (paced && !AdvanceUntilSaid(task.clock() + i).granted()) ADD_FAILURE() << "batch " << i << " of task " << task.task();
-      for (ParameterServerApi* server : servers_) EXPECT_TRUE(server->Push(PushRequest(), &ack).ok());
+      for (ParameterServerApi* server : servers_) EXPECT_TRUE(server->Push(push, &ack).ok());
     }
     if (paced) report.set_clock(task.clock() + done->pushes());
     return report;
@@ -197,6 +204,7 @@ class ScriptedWorker {
     }
     DoneRequest report;
     report.mutable_evaluation()->set_evaluation(task.evaluation());
+    report.mutable_evaluation()->set_part(task.part());
     counter.Encode(report.mutable_evaluation()->mutable_counts());
     return report;
   }
@@ -207,6 +215,7 @@ class ScriptedWorker {
   const Script* const script_;
   std::atomic<uint32_t> worker_ = 0;
   std::atomic<uint64_t> generation_ = 0;
+  std::atomic<uint64_t> incarnation_ = 0;  // of its last work
   std::vector<Assignment> open_;  // of the last step, the next one last
   std::atomic<bool> given_up_ = false;
   std::thread thread_;

@@ -68,6 +68,7 @@ TEST_F(DamageTest, ADamagedRowIsRefusedToAllWhoNeedItAndTheOthersAreServed) {
     SaveRequest save;
     *save.mutable_peer() = group_->MakePeer(0);
     save.set_directory(folder("saved.unfinished/shard-0-of-1"));
+    std::filesystem::create_directories(folder("saved.unfinished"));
     SaveReply saved;
     const absl::Status refused = server_->Save(save, &saved);
     EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;

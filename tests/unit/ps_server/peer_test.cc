@@ -50,10 +50,19 @@ TEST_F(PeerTest, AWrongPeerIsRefusedAndBothSidesAreNamed) {
   }
 }
 
+TEST_F(PeerTest, ACallOfALaterIncarnationShowsThatThisServerIsOlderThanWhatItAcknowledged) {
+  ASSERT_TRUE(group_.Open("", 5).ok());
+  Peer peer = group_.MakePeer(0);
+  peer.set_incarnation(6);
+  const absl::Status status = PullAs(peer);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("state lost: this server was open in incarnation 6, and holds incarnation 5"));
+}
+
 TEST_F(PeerTest, EveryCallIsChecked) {
   ASSERT_TRUE(group_.Open().ok());
   Peer wrong = group_.MakePeer(0);
-  wrong.set_incarnation(9);
+  wrong.set_incarnation(0);
   StageRequest stage = group_.MakeStages(0, 1, Start(), group_.RandomShare(0, 1, 3))[0];
   *stage.mutable_peer() = wrong;
   StageReply stage_reply;

@@ -96,8 +96,8 @@ TEST_F(PushTest, ACompensatedGradientIsTakenAtTheRateOverItsStaleness) {
 
 TEST_F(PushTest, AGapIsRefused) {
   const absl::Status status = Send(MakePush(2));
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("push 2 of worker 1 generation 1: push 1 comes next"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("state lost: push 2 of worker 1 generation 1: push 1 comes next here"));
   PushRequest zero = MakePush(1);
   zero.set_sequence(0);
   EXPECT_EQ(Send(zero).code(), absl::StatusCode::kFailedPrecondition);
@@ -108,7 +108,7 @@ TEST_F(PushTest, EachWorkerCountsForItself) {
   ASSERT_TRUE(Send(MakePush(1, 1)).ok());
   ASSERT_TRUE(Send(MakePush(1, 2)).ok());
   ASSERT_TRUE(Send(MakePush(2, 2)).ok());
-  EXPECT_EQ(Send(MakePush(3, 1)).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Send(MakePush(3, 1)).code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(group_.Describe(0).pushes(), 3u);
 }
 
@@ -190,7 +190,7 @@ TEST(PushLedgerTest, ARepeatNamesTheRecordThatMustBeDurableFirst) {
   peer.set_worker(1);
   peer.set_generation(1);
   EXPECT_FALSE(ledger.Check(peer, 1).value().repeat);
-  EXPECT_EQ(ledger.Check(peer, 2).status().code(), absl::StatusCode::kFailedPrecondition) << "a gap";
+  EXPECT_EQ(ledger.Check(peer, 2).status().code(), absl::StatusCode::kDataLoss) << "a gap";
   ledger.Record(Pushed(1, 1), 77);
   EXPECT_TRUE(ledger.Check(peer, 1).value().repeat);
   EXPECT_EQ(ledger.Check(peer, 1).value().lsn, 77u);

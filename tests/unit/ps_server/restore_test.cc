@@ -75,9 +75,32 @@ TEST_F(RestoreTest, ASaveListsItsFilesWithSizeAndChecksum) {
   }
   std::vector<std::string> there;
   for (const auto& entry : fs::recursive_directory_iterator(folder("saved"))) {
-    if (entry.is_regular_file()) there.push_back(fs::relative(entry.path(), folder("saved")).string());
+    if (entry.is_regular_file() && entry.path().filename() != "SAVED") there.push_back(fs::relative(entry.path(), folder("saved")).string());
   }
   EXPECT_THAT(listed, ::testing::UnorderedElementsAreArray(there));
+}
+
+TEST_F(RestoreTest, ASaveThatComesAgainChangesNoFileAndOneThatComesTooLateIsRefused) {
+  SaveFrom(1);
+  SaveRequest request;
+  *request.mutable_peer() = group_->MakePeer(0);
+  request.set_directory(folder("twice.unfinished/shard-0-of-1"));
+  fs::create_directories(folder("twice.unfinished"));
+  SaveReply first, again;
+  ASSERT_TRUE(group_->server(0).Save(request, &first).ok());
+  ASSERT_TRUE(group_->server(0).Save(request, &again).ok());
+  EXPECT_EQ(first.SerializeAsString(), again.SerializeAsString());
+  for (const SavedFile& file : first.files()) {
+    EXPECT_EQ(file.bytes(), fs::file_size(folder("twice.unfinished/" + file.name()))) << file.name();
+  }
+  Train(group_.get(), 4, 1, d3_);
+  ASSERT_TRUE(group_->server(0).Save(request, &again).ok()) << "another state takes its place";
+  EXPECT_NE(first.content_digest(), again.content_digest());
+  fs::rename(folder("twice.unfinished"), folder("twice"));
+  const absl::Status late = group_->server(0).Save(request, &again);
+  EXPECT_EQ(late.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(late.message()), HasSubstr("before this call came"));
+  EXPECT_FALSE(fs::exists(folder("twice.unfinished")));
 }
 
 TEST_F(RestoreTest, ALaterSaveWritesOnlyWhatChangedAndTheEarlierStays) {

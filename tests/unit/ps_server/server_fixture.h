@@ -209,6 +209,7 @@ class ServerGroup {
   }
   absl::StatusOr<std::vector<SavedFile>> SaveInto(const std::string& checkpoint) {
     std::vector<SavedFile> files;
+    std::filesystem::create_directories(checkpoint);
     digest_ = 0;
     for (uint32_t s = 0; s < shards(); ++s) {
       SaveRequest request;
