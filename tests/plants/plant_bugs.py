@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+import job_plants
+
 # name: (what is planted, file, text there, text instead, tests that must fail, their program where it is not test_ps_server)
 PLANTS = {
     "ledger_at_replay": (
@@ -105,19 +107,22 @@ PLANTS = {
         "        replay->Drop(header);\n", "", "*RefusedStageTest*"),
     "no_ledger": (
         "a push that comes twice is applied twice", "ps/server/ledger.cc",
-        "return Verdict{true, entry.lsn()};", "return Verdict();", "*DeliveryTest.Lost*", "test_delivery"),
+        "return Verdict{true, entry.lsn(), entry.staleness()};", "return Verdict();", "*DeliveryTest.Lost*", "test_delivery"),
     "ledger_before_lock": (
         "a push is looked up in the ledger before those before it are applied", "ps/server/shard_updates.cc",
-        '  FaultPoint("push.arrived");\n  uint64_t lsn = 0;\n  bool repeat = false;\n  {\n    MutexLock lock(&update_mutex_);\n'
+        '  FaultPoint("push.arrived");\n  Pushed pushed;\n  uint64_t lsn = 0;\n  {\n    MutexLock lock(&update_mutex_);\n'
         "    TESSERA_ASSIGN_OR_RETURN(const PushLedger::Verdict verdict, ledger_.Check(request.peer(), request.sequence()));\n",
         "  const auto early = ledger_.Check(request.peer(), request.sequence());\n"
-        '  FaultPoint("push.arrived");\n  uint64_t lsn = 0;\n  bool repeat = false;\n  {\n    MutexLock lock(&update_mutex_);\n'
+        '  FaultPoint("push.arrived");\n  Pushed pushed;\n  uint64_t lsn = 0;\n  {\n    MutexLock lock(&update_mutex_);\n'
         "    TESSERA_ASSIGN_OR_RETURN(const PushLedger::Verdict verdict, early);\n",
         "*DeliveryTest.ADeadline*", "test_delivery"),
     "leaves_while_written": (
         "a row leaves memory while it is on its way to disk", "ps/table/row_partition.cc",
         "row->Is(MemoryRow::kDirty) || row->Is(MemoryRow::kWriting) ||", "row->Is(MemoryRow::kDirty) ||", "SoakTest.*"),
 }
+
+
+PLANTS.update(job_plants.PLANTS)
 
 
 def program_of(path):
