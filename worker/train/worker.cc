@@ -50,6 +50,7 @@ class Worker {
       report.mutable_nothing();
       if (instruction.has_fenced() && status.ok()) continue;
       if (status.ok()) status = Follow(instruction, &report);
+      if (status.ok() && !report.has_nothing()) failed_at_ = {0, 0};
       report.set_incarnation(incarnation_);
       if (!status.ok()) TESSERA_RETURN_IF_ERROR(TakeFailure(status, &report));
     }
@@ -285,7 +286,8 @@ class Worker {
   Decision decision_;              // sync: shares_ are of the step after it
   std::deque<Assignment> shares_;  // not computed yet
   std::optional<TaskDone> unreported_;  // how far the last task came
-  std::pair<uint64_t, uint64_t> failed_at_ = {0, 0};  // incarnation and decided step of work that was out of date
+  // Incarnation and decided step of work that was out of date, since when nothing was done.
+  std::pair<uint64_t, uint64_t> failed_at_ = {0, 0};
 };
 
 }  // namespace

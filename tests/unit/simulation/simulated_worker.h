@@ -162,6 +162,7 @@ class SimulatedWorker {
       if (unreported_.has_value()) *report.mutable_leaving()->mutable_task() = *unreported_;
     }
     const bool last = report.has_leaving();
+    if (!report.has_nothing() && !report.has_failure()) failed_at_ = {0, 0};
     ToCoordinator<DoneRequest, Instruction>(&SimulatedCoordinator::Done, report, absl::Milliseconds(kPollMs) + absl::Seconds(10),
                                             [=, this](const Status& status, const Instruction& next) {
                                               if (!status.ok()) return world_->Violate(absl::StrCat(name_, ": ", status.message()));

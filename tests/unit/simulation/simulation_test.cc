@@ -126,7 +126,9 @@ class Simulation {
 
   void PlanTrouble() {
     const uint64_t troubles = world_.Below(9);
-    for (uint64_t i = 0; i < troubles; ++i) world_.At(world_.Within(kTrouble), [this] { Trouble(); });
+    // A job on a fast network is over soon.
+    const absl::Duration when = kTrouble / (1 << (2 * world_.Below(3)));
+    for (uint64_t i = 0; i < troubles; ++i) world_.At(world_.Within(when), [this] { Trouble(); });
     world_.At(kTrouble, [this] { world_.Calm(); });
   }
   void Trouble() {
@@ -134,7 +136,7 @@ class Simulation {
     SimulatedWorker* const worker = workers_[world_.Below(workers_.size())].get();
     const uint32_t shard = static_cast<uint32_t>(world_.Below(servers_.size()));
     // Short, or longer than a lease.
-    const absl::Duration away = world_.Chance(80) ? world_.Within(absl::Seconds(8)) : world_.Within(absl::Seconds(60));
+    const absl::Duration away = world_.Chance(70) ? world_.Within(absl::Seconds(8)) : world_.Within(absl::Seconds(60));
     switch (world_.Below(9)) {
       case 0:
         if (worker->over() || ++killed_ > 2) return;  // three deaths may end a job rightly
