@@ -25,9 +25,8 @@ PLANTS = {
         "a restarted coordinator does not know who was given up", "ps/coordinator/members.cc",
         "    info.fenced = member.fenced();\n", "", *SIMULATION),
     "job_flag_not_sent_again": (
-        "a restarted coordinator does not send a flagged decision again", "ps/coordinator/server_group.cc",
-        "  return decision.cut() || decision.evaluate() || decision.stop() ? Commit(decision, patience, cancelled) : absl::OkStatus();",
-        "  return absl::OkStatus();", *SIMULATION),
+        "a restarted coordinator does not send a flagged decision again", "ps/coordinator/training_run_record.cc",
+        "  boundary_ = {saved.evaluate(), saved.save(), saved.last()};\n", "", *SIMULATION),
     "job_generation_given_twice": (
         "a coordinator gives generations that its predecessor gave and did not write down", "ps/coordinator/members.h",
         "lease_(lease), gap_(gap), generations_(gap) {}", "lease_(lease), gap_(0), generations_(0) { (void)gap; }", *SIMULATION),

@@ -135,8 +135,10 @@ class Simulation {
     if (coordinator_->over()) return;
     SimulatedWorker* const worker = workers_[world_.Below(workers_.size())].get();
     const uint32_t shard = static_cast<uint32_t>(world_.Below(servers_.size()));
-    // Short, or longer than a lease.
-    const absl::Duration away = world_.Chance(70) ? world_.Within(absl::Seconds(8)) : world_.Within(absl::Seconds(60));
+    // Short, or about a lease, or longer.
+    absl::Duration away = world_.Within(absl::Seconds(8));
+    if (world_.Chance(20)) away += absl::Milliseconds(kLeaseMs);
+    if (world_.Chance(15)) away = world_.Within(absl::Seconds(60));
     switch (world_.Below(9)) {
       case 0:
         if (worker->over() || ++killed_ > 2) return;  // three deaths may end a job rightly
