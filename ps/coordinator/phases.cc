@@ -256,7 +256,7 @@ void CoordinatorState::GoBack(const absl::Status& lost, absl::Time now) {
   training_->Save(&counts);
   training_ = *TrainingRun::Create(plan_);
   training_->Restore(saved_->manifest.state());
-  training_->Count(counts.rows(), counts.steps());
+  training_->Count(counts.rows(), counts.steps(), counts.shares_again());
   const TrainingState& state = saved_->manifest.state();
   OrderOpen(Stage::kOpen, saved_->folder, state.has_decision() ? std::optional<uint64_t>(state.decision().step()) : std::nullopt);
 }

@@ -41,7 +41,7 @@ class TrainingRun {
   // From the beginning, or from a checkpoint's state. Nothing is handed out before Start.
   void Restore(const TrainingState& saved);
   // Work of this run that was done before.
-  void Count(uint64_t rows, uint64_t steps) { rows_ += rows, steps_ += steps; }
+  void Count(uint64_t rows, uint64_t steps, uint64_t shares_again) { rows_ += rows, steps_ += steps, shares_again_ += shares_again; }
   // REQUIRES: members is not empty.
   void Start(uint64_t incarnation, absl::Span<const Member> members, absl::Time now);
 
@@ -146,7 +146,6 @@ class TrainingRun {
   uint64_t rows_ = 0;   // of this run
   uint64_t steps_ = 0;
   uint64_t shares_again_ = 0;
-  uint64_t rows_twice_ = 0;
   std::map<uint32_t, uint64_t> next_optimizer_step_;  // async, by worker
   std::map<uint32_t, PushedBatches> pushed_;          // async, by worker: of its last generation, in this incarnation, and reported
   absl::Time last_save_;

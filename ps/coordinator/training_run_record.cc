@@ -51,7 +51,6 @@ void TrainingRun::Save(RunRecord* record) const {
   record->set_rows(rows_);
   record->set_steps(steps_);
   record->set_shares_again(shares_again_);
-  record->set_rows_twice(rows_twice_);
   if (!started()) return;
   if (sync_mode_) {
     *record->mutable_state()->mutable_decision() = sync_->last();
@@ -68,7 +67,6 @@ void TrainingRun::Recover(const RunRecord& saved, uint64_t incarnation, absl::Ti
   rows_ = saved.rows();
   steps_ = saved.steps();
   shares_again_ = saved.shares_again();
-  rows_twice_ = saved.rows_twice();
   if (!saved.started()) return;
   incarnation_ = incarnation;
   last_save_ = last_evaluation_ = last_progress_ = now;
@@ -99,7 +97,6 @@ void TrainingRun::Describe(Report* report) const {
   report->set_rows(rows_);
   report->set_steps(steps_);
   report->set_shares_again(shares_again_);
-  report->set_rows_twice(rows_twice_);
   report->set_epochs(state_.epochs());
   report->set_epoch_rows_done(state_.epoch_rows());
 }

@@ -57,7 +57,8 @@ absl::Status TrainingRun::Return(const TaskDone& done, uint64_t begun_row, absl:
   }
   const Progress before = Now();
   CountTask(*entry, done, now);
-  rows_twice_ += std::max(begun_row, done.end_row()) - done.end_row();
+  Report& report = *state_.mutable_report();  // goes with the checkpoint, as those rows do
+  report.set_rows_twice(report.rows_twice() + std::max(begun_row, done.end_row()) - done.end_row());
   FindBoundary(before, now);
   return absl::OkStatus();
 }

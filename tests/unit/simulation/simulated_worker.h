@@ -43,6 +43,11 @@ class SimulatedWorker {
     world_->Trace(absl::StrCat(name_, " is killed"));
     *alive_ = false;
   }
+  // Once only one of the servers has its next push; at once in sync.
+  void KillInPush() {
+    dies_in_push_ = true;
+    if (data_->plan.job().training().mode() == sync) Kill();
+  }
   // SIGTERM: between two batches it says so and goes.
   void Leave() { leaving_ = true; }
   void Stall(absl::Duration time) {
@@ -368,6 +373,11 @@ class SimulatedWorker {
         pushes[shard].mutable_gradients()->Swap(&gradients[shard]);
       }
       unreported_.reset();  // some servers may have it
+      if (dies_in_push_) {
+        const uint32_t shard = static_cast<uint32_t>(world_->Below(pushes.size()));
+        ToServer<PushRequest, PushReply>(shard, &Server::Push, pushes[shard], [](const Status&, const PushReply&) {});
+        return Kill();
+      }
       ToAll<PushRequest, PushReply>(&Server::Push, pushes, [=, this](const Status& pushed, const std::vector<PushReply>&) {
         if (!pushed.ok()) return Fail(pushed);
         ++clock_;
@@ -386,6 +396,7 @@ class SimulatedWorker {
   absl::Time stalled_until_;
   bool over_ = false;
   bool leaving_ = false;
+  bool dies_in_push_ = false;
   uint64_t life_ = 0;
 
   JoinReply joined_;

@@ -142,7 +142,7 @@ class Simulation {
     switch (world_.Below(9)) {
       case 0:
         if (worker->over() || ++killed_ > 2) return;  // three deaths may end a job rightly
-        worker->Kill();
+        world_.Chance(50) ? worker->Kill() : worker->KillInPush();
         return AddWorker(away);
       case 1:
         if (worker->over()) return;
