@@ -13,6 +13,30 @@ class BoundedJobTest : public CoordinatorFixture {
     script_.plan.mutable_job()->mutable_training()->set_staleness(2);
     script_.plan.mutable_job()->mutable_evaluation()->set_patience(0);
   }
+
+  // Two workers that have a task each.
+  void InitTwo() {
+    Init();
+    for (ScriptedWorker** worker : {&first_, &second_}) {
+      *worker = AddWorker();
+      ASSERT_TRUE(FirstWork(*worker).has_task());
+    }
+  }
+  void PassBeating(int seconds, const std::vector<const ScriptedWorker*>& alive) {
+    for (int second = 0; second < seconds; ++second) {
+      for (const ScriptedWorker* worker : alive) {
+        HeartbeatRequest heartbeat;
+        heartbeat.set_worker(worker->worker());
+        heartbeat.set_generation(worker->generation());
+        HeartbeatReply reply;
+        ASSERT_TRUE(coordinator_->Heartbeat(heartbeat, &reply).ok());
+      }
+      Pass(absl::Seconds(1));
+    }
+  }
+
+  ScriptedWorker* first_ = nullptr;
+  ScriptedWorker* second_ = nullptr;
 };
 
 TEST_F(BoundedJobTest, EveryRowIsTrainedOnceAndNobodyRunsAhead) {
@@ -26,78 +50,44 @@ TEST_F(BoundedJobTest, EveryRowIsTrainedOnceAndNobodyRunsAhead) {
 }
 
 TEST_F(BoundedJobTest, WhoIsAheadWaitsForTheSlowest) {
-  Init();
-  ScriptedWorker* const fast = AddWorker();
-  ASSERT_TRUE(FirstWork(fast).has_task());
-  ScriptedWorker* const slow = AddWorker();
-  ASSERT_TRUE(FirstWork(slow).has_task());
-  for (uint64_t clock : {0, 1, 2}) EXPECT_TRUE(fast->Advance(clock).granted());
+  InitTwo();
+  for (uint64_t clock : {0, 1, 2}) EXPECT_TRUE(first_->Advance(clock).granted());
   std::thread waiting([&] {
-    const AdvanceReply reply = fast->AdvanceUntilSaid(3);
+    const AdvanceReply reply = first_->AdvanceUntilSaid(3);
     EXPECT_TRUE(reply.granted());
     EXPECT_EQ(reply.slowest(), 1);
   });
-  EXPECT_TRUE(slow->Advance(0).granted());
-  EXPECT_TRUE(slow->Advance(1).granted());
+  EXPECT_TRUE(second_->Advance(0).granted());
+  EXPECT_TRUE(second_->Advance(1).granted());
   waiting.join();
   EXPECT_EQ(Describe().step_gap_max(), 2);
 }
 
 TEST_F(BoundedJobTest, WhoDiesHoldsUpNobody) {
-  Init();
-  ScriptedWorker* const fast = AddWorker();
-  ASSERT_TRUE(FirstWork(fast).has_task());
-  ScriptedWorker* const dead = AddWorker();
-  ASSERT_TRUE(FirstWork(dead).has_task());
-  for (int second = 0; second < 40; ++second) {
-    HeartbeatRequest heartbeat;
-    heartbeat.set_worker(fast->worker());
-    heartbeat.set_generation(fast->generation());
-    HeartbeatReply alive;
-    ASSERT_TRUE(coordinator_->Heartbeat(heartbeat, &alive).ok());
-    Pass(absl::Seconds(1));
-  }
-  EXPECT_TRUE(fast->AdvanceUntilSaid(7).granted());
-  EXPECT_TRUE(dead->AdvanceUntilSaid(0).over());
+  InitTwo();
+  PassBeating(40, {first_});
+  EXPECT_TRUE(first_->AdvanceUntilSaid(7).granted());
+  EXPECT_TRUE(second_->AdvanceUntilSaid(0).over());
 }
 
 TEST_F(BoundedJobTest, WhoHangsButLivesIsGivenUp) {
   script_.plan.mutable_job()->mutable_training()->mutable_patience()->set_ms(10000);
-  Init();
-  ScriptedWorker* const fast = AddWorker();
-  ASSERT_TRUE(FirstWork(fast).has_task());
-  ScriptedWorker* const hanging = AddWorker();
-  ASSERT_TRUE(FirstWork(hanging).has_task());
-  EXPECT_TRUE(fast->Advance(2).granted());
-  for (int second = 0; second < 140; ++second) {  // patience, and the workers' last calls
-    for (const ScriptedWorker* worker : {fast, hanging}) {
-      HeartbeatRequest heartbeat;
-      heartbeat.set_worker(worker->worker());
-      heartbeat.set_generation(worker->generation());
-      HeartbeatReply alive;
-      ASSERT_TRUE(coordinator_->Heartbeat(heartbeat, &alive).ok());
-    }
-    Pass(absl::Seconds(1));
-  }
-  // The servers are looked for, then asked about its task.
-  for (int i = 0; i < 60000 && Describe().events_size() < 2; ++i) Clock::Real()->SleepFor(absl::Milliseconds(1));
-  EXPECT_THAT(Describe().events(), testing::ElementsAre(testing::HasSubstr("worker 2 (host:2) is lost: no progress for"), testing::_));
-  EXPECT_TRUE(fast->AdvanceUntilSaid(3).granted());
+  InitTwo();
+  EXPECT_TRUE(first_->Advance(2).granted());
+  PassBeating(140, {first_, second_});  // patience, and the workers' last calls
+  EXPECT_TRUE(first_->AdvanceUntilSaid(3).granted());
+  EXPECT_THAT(Describe().events(), testing::Contains(testing::HasSubstr("worker 2 (host:2) is lost: no progress for")));
 }
 
 TEST_F(BoundedJobTest, ARestartedCoordinatorKnowsNoClockAheadOfTheTruth) {
-  Init();
-  ScriptedWorker* const fast = AddWorker();
-  ASSERT_TRUE(FirstWork(fast).has_task());
-  ScriptedWorker* const slow = AddWorker();
-  ASSERT_TRUE(FirstWork(slow).has_task());
-  for (uint64_t clock : {0, 1, 2}) EXPECT_TRUE(slow->Advance(clock).granted());
+  InitTwo();
+  for (uint64_t clock : {0, 1, 2}) EXPECT_TRUE(second_->Advance(clock).granted());
   RestartCoordinator();
-  const AdvanceReply reply = fast->AdvanceUntilSaid(2);
+  const AdvanceReply reply = first_->AdvanceUntilSaid(2);
   EXPECT_TRUE(reply.granted());
   EXPECT_EQ(reply.slowest(), 0) << "until the other says more";
-  EXPECT_TRUE(slow->AdvanceUntilSaid(3).granted());
-  EXPECT_EQ(fast->AdvanceUntilSaid(5).slowest(), 3);
+  EXPECT_TRUE(second_->AdvanceUntilSaid(3).granted());
+  EXPECT_EQ(first_->AdvanceUntilSaid(5).slowest(), 3);
 }
 
 }  // namespace

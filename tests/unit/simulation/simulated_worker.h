@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,35 +12,23 @@
 #include "common/limits.h"
 #include "common/packed.h"
 #include "common/partition.h"
-#include "common/retry.h"
 #include "common/score.h"
-#include "tests/unit/simulation/simulated_coordinator.h"
+#include "tests/unit/simulation/simulated_caller.h"
+#include "tests/unit/simulation/simulated_data.h"
 
 namespace tessera {
 
-// What there is to train on.
-struct SimulatedData {
-  Plan plan;
-  std::vector<uint64_t> share_rows;  // sync: of each share in an epoch
-  uint64_t rows_per_block = 3;       // async, bounded
-  uint64_t batch_rows = 2;           // of a push
-};
-
-// sync: row `row` of a share. async: row `row` of all.
-inline uint64_t RowId(uint64_t share, uint64_t row) { return Mix64(share << 32 | row); }
-
-class SimulatedWorker {
+class SimulatedWorker : private SimulatedCaller {
  public:
   SimulatedWorker(World* world, SimulatedCoordinator* coordinator, std::vector<std::unique_ptr<SimulatedServer>>* servers, const SimulatedData* data,
                   uint64_t nonce)
-      : world_(world), coordinator_(coordinator), servers_(servers), data_(data), nonce_(nonce), name_(absl::StrCat("process ", nonce)) {}
-  ~SimulatedWorker() { *alive_ = false; }
+      : SimulatedCaller(world, coordinator, servers), data_(data), nonce_(nonce), name_(absl::StrCat("process ", nonce)) {}
 
   void Start() { Join(); }
   void Kill() {
     if (over()) return;
     world_->Trace(absl::StrCat(name_, " is killed"));
-    *alive_ = false;
+    Die();
   }
   // Once only one of the servers has its next push; at once in sync.
   void KillInPush() {
@@ -51,79 +38,12 @@ class SimulatedWorker {
   // SIGTERM: between two batches it says so and goes.
   void Leave() { leaving_ = true; }
   void Stall(absl::Duration time) {
-    stalled_until_ = std::max(stalled_until_, world_->Now() + time);
-    world_->Trace(absl::StrCat(name_, " stands still until ", absl::ToDoubleSeconds(stalled_until_ - absl::UnixEpoch())));
+    StandStill(time);
+    world_->Trace(absl::StrCat(name_, " stands still until ", absl::ToDoubleSeconds(stalled_until() - absl::UnixEpoch())));
   }
-  bool over() const { return !*alive_ || over_; }
+  bool over() const { return !alive() || over_; }
 
  private:
-  using Status = absl::Status;
-
-  // --- Calls: answers come while it lives and runs.
-  template <class Reply>
-  std::function<void(const Status&, const Reply&)> WhileAlive(std::function<void(const Status&, const Reply&)> then) {
-    return [this, alive = alive_, then](const Status& status, const Reply& reply) { Resume(alive, [=] { then(status, reply); }); };
-  }
-  void Resume(const std::shared_ptr<bool>& alive, std::function<void()> then) {
-    if (!*alive) return;
-    if (world_->Now() >= stalled_until_) return then();
-    world_->At(stalled_until_ - world_->Now(), [this, alive, then] { Resume(alive, then); });
-  }
-  void After(absl::Duration wait, std::function<void()> then) {
-    world_->At(wait, [this, alive = alive_, then] { Resume(alive, then); });
-  }
-  template <class Request, class Reply>
-  void ToCoordinator(void (SimulatedCoordinator::*method)(const Request&, std::function<void(const Status&, const Reply&)>), Request request,
-                     absl::Duration timeout, std::function<void(const Status&, const Reply&)> then, absl::Duration wait = Retry::kFirstWait) {
-    world_->Send<Request, Reply>(
-        &coordinator_->process, request,
-        [c = coordinator_, method](const Request& arrived, std::function<void(const Status&, const Reply&)> answer) {
-          (c->*method)(arrived, answer);
-        },
-        timeout, WhileAlive<Reply>([=, this](const Status& status, const Reply& reply) {
-          if (!IsAway(status)) return then(status, reply);
-          After(wait, [=, this] { ToCoordinator(method, request, timeout, then, std::min(2 * wait, Retry::kLongestWait)); });
-        }));
-  }
-  template <class Request, class Reply>
-  void ToServer(uint32_t shard, Status (Server::*method)(const Request&, Reply*), Request request, std::function<void(const Status&, const Reply&)> then,
-                absl::Duration wait = Retry::kFirstWait) {
-    SimulatedServer* const server = (*servers_)[shard].get();
-    world_->Send<Request, Reply>(
-        &server->process, request,
-        [server, method](const Request& arrived, std::function<void(const Status&, const Reply&)> answer) {
-          Reply reply;
-          const Status status = (server->server()->*method)(arrived, &reply);
-          answer(status, reply);
-        },
-        absl::Seconds(10), WhileAlive<Reply>([=, this](const Status& status, const Reply& reply) {
-          if (!IsAway(status) && !IsFull(status)) return then(status, reply);
-          After(wait, [=, this] { ToServer(shard, method, request, then, std::min(2 * wait, Retry::kLongestWait)); });
-        }));
-  }
-  // The same to all servers at once; goes on with the first error by shard, or OK, and all replies.
-  template <class Request, class Reply>
-  void ToAll(Status (Server::*method)(const Request&, Reply*), const std::vector<Request>& requests,
-             std::function<void(const Status&, const std::vector<Reply>&)> then) {
-    struct Gathered {
-      size_t left;
-      std::vector<Status> statuses;
-      std::vector<Reply> replies;
-    };
-    const auto all = std::make_shared<Gathered>(Gathered{requests.size(), std::vector<Status>(requests.size()), std::vector<Reply>(requests.size())});
-    for (uint32_t shard = 0; shard < requests.size(); ++shard) {
-      ToServer<Request, Reply>(shard, method, requests[shard], [=](const Status& status, const Reply& reply) {
-        all->statuses[shard] = status;
-        all->replies[shard] = reply;
-        if (--all->left > 0) return;
-        for (const Status& each : all->statuses) {
-          if (!each.ok()) return then(each, all->replies);
-        }
-        then(absl::OkStatus(), all->replies);
-      });
-    }
-  }
-
   // --- The round: joins, asks, does, reports.
   void Join() {
     JoinRequest request;
@@ -146,10 +66,7 @@ class SimulatedWorker {
     HeartbeatRequest request;
     request.set_worker(joined_.worker());
     request.set_generation(joined_.generation());
-    world_->Send<HeartbeatRequest, HeartbeatReply>(
-        &coordinator_->process, request,
-        [c = coordinator_](const HeartbeatRequest& arrived, std::function<void(const Status&, const HeartbeatReply&)> answer) { c->Heartbeat(arrived, answer); },
-        absl::Milliseconds(kHeartbeatMs), [](const Status&, const HeartbeatReply&) {});
+    SendHeartbeat(request);
     After(absl::Milliseconds(kHeartbeatMs), [this, life] { Beat(life); });
   }
   DoneRequest Nothing() const {
@@ -221,44 +138,16 @@ class SimulatedWorker {
   }
 
   // --- What it computes.
-  Peer PeerOf(uint32_t shard) const {
-    Peer peer;
-    peer.set_job(joined_.job());
-    peer.set_incarnation(incarnation_);
-    peer.set_map_version(joined_.map_version());
-    peer.set_shard(shard);
-    peer.set_shards(static_cast<uint32_t>(servers_->size()));
-    peer.set_worker(joined_.worker());
-    peer.set_generation(joined_.generation());
-    return peer;
-  }
+  Peer PeerOf(uint32_t shard) const { return MakePeer(joined_, incarnation_, shard, static_cast<uint32_t>(servers_->size())); }
   std::vector<PullRequest> Pulls(const std::vector<uint64_t>& ids, uint64_t step, const Decision* decision, bool evaluation) const {
-    std::vector<PullRequest> requests(servers_->size());
+    std::vector<PullRequest> requests = SplitIds(ids, static_cast<uint32_t>(servers_->size()));
     for (uint32_t shard = 0; shard < requests.size(); ++shard) {
       *requests[shard].mutable_peer() = PeerOf(shard);
       requests[shard].set_step(step);
       if (decision != nullptr) *requests[shard].mutable_decision() = *decision;
       requests[shard].set_evaluation(evaluation);
     }
-    for (const uint64_t id : ids) AppendPacked<uint64_t>({&id, 1}, requests[ShardOf(PartitionOf(id), static_cast<uint32_t>(requests.size()))].mutable_ids());
     return requests;
-  }
-  // Per shard: gradients of its ids, which are functions of the values that were read.
-  std::vector<Gradients> Compute(const std::vector<PullRequest>& pulls, const std::vector<PullReply>& values, uint64_t rows, bool count) const {
-    std::vector<Gradients> all(pulls.size());
-    for (size_t shard = 0; shard < pulls.size(); ++shard) {
-      const auto ids = PackedView<uint64_t>(pulls[shard].ids(), "ids").value();
-      const auto read = PackedView<float>(values[shard].values(), "values").value();
-      all[shard].set_rows(rows);
-      for (size_t i = 0; i < ids.size(); ++i) {
-        const uint32_t one = 1;
-        const float gradient = count ? -1.0f : 0.7f * read[i] - UniformFloat(Mix64(ids[i]));
-        AppendPacked<uint64_t>({&ids[i], 1}, all[shard].mutable_ids());
-        AppendPacked<uint32_t>({&one, 1}, all[shard].mutable_counts());
-        AppendPacked<float>({&gradient, 1}, all[shard].mutable_values());
-      }
-    }
-    return all;
   }
 
   void ComputeShare() {
@@ -349,7 +238,8 @@ class SimulatedWorker {
   }
   void PushBatch(const Task& task, const TaskDone& before, uint64_t rows) {
     std::vector<uint64_t> ids;
-    for (uint64_t row = 0; row < rows; ++row) ids.push_back(RowId(1, task.first_block() * data_->rows_per_block + before.end_row() + row));
+    const uint64_t first = task.first_block() * data_->rows_per_block + before.end_row();
+    for (uint64_t row = first; row < first + rows; ++row) ids.push_back(RowId(1, row));
     const std::vector<PullRequest> pulls = Pulls(ids, 0, nullptr, false);
     ToAll<PullRequest, PullReply>(&Server::Pull, pulls, [=, this](const Status& status, const std::vector<PullReply>& values) {
       if (!status.ok()) return Fail(status);
@@ -386,14 +276,9 @@ class SimulatedWorker {
     });
   }
 
-  World* const world_;
-  SimulatedCoordinator* const coordinator_;
-  std::vector<std::unique_ptr<SimulatedServer>>* const servers_;
   const SimulatedData* const data_;
   const uint64_t nonce_;
   const std::string name_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  absl::Time stalled_until_;
   bool over_ = false;
   bool leaving_ = false;
   bool dies_in_push_ = false;
