@@ -23,7 +23,7 @@ class Retry {
  public:
   // Waits between attempts: at first, and at most.
   static constexpr absl::Duration kFirstWait = absl::Milliseconds(50);
-  static constexpr absl::Duration kLongestWait = absl::Seconds(2);
+  static constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
   // Once `stopping` says so, no further attempt is made. The clock outlives this.
   Retry(Clock* clock, absl::Duration patience, std::function<bool()> stopping)

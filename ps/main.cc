@@ -1,5 +1,5 @@
 // tessera-ps: one parameter server of a job; shard 0 also hosts its coordinator.
-// Exit code: 0 stopped as asked, 1 the job failed or the server could not start, 2 usage or job file wrong.
+// Exit code: 0 stopped as asked, 1 the job failed or came to no checkpoint, or the server could not start, 2 usage or job file wrong.
 #include <cstdio>
 #include <string>
 #include <vector>

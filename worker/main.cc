@@ -1,5 +1,5 @@
 // tessera-worker: one worker of a job. It gets everything else from the coordinator, which it may be started before.
-// Exit code: 0 the job is finished (now or before), 1 it failed or this worker was stopped by SIGTERM or SIGINT, 2 usage wrong.
+// Exit code: 0 the job is finished (now or before), 1 it failed, or was interrupted, or this worker was stopped by SIGTERM or SIGINT, 2 usage wrong.
 #include <cstdio>
 #include <string>
 

@@ -20,6 +20,8 @@ grpc::Status ToGrpc(const absl::Status& status) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   const auto code = static_cast<absl::StatusCode>(status.error_code());
+  // Our clients cancel nothing, and our services answer with another code.
+  if (code == absl::StatusCode::kCancelled) return absl::UnavailableError("it ended the call without an answer: it is being stopped");
   if (!status.error_message().empty()) return absl::Status(code, status.error_message());
   // gRPC itself answers so, without a word, where a service is not registered or a message cannot be read.
   if (code == absl::StatusCode::kUnimplemented) {

@@ -11,6 +11,7 @@ namespace tessera {
 
 // Thread-safe: pure functions.
 grpc::Status ToGrpc(const absl::Status& status);
+// CANCELLED, which the library gives to the callers of a server that shuts down, becomes UNAVAILABLE: somebody may come back there.
 absl::Status FromGrpc(const grpc::Status& status);
 
 }  // namespace tessera

@@ -9,7 +9,7 @@ namespace tessera {
 void CoordinatorState::Poll(const DoneRequest& request, absl::Time now) {
   Members::Info* info = members_.Find(request.worker(), request.generation());
   if (info == nullptr) return;
-  if (over()) info->told_stop = true;
+  if (over() && !info->told_stop) info->told_stop = info->changed = true;
   if (over() || info->fenced) return;
   if (stage_ == Stage::kPlan && !surveyor_.has_value()) surveyor_ = info->member;
   if (evaluation_.has_value()) evaluation_->Give(info->member, members_.Live());

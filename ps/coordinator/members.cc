@@ -97,6 +97,7 @@ std::vector<MemberRecord> Members::TakeChanges(bool all) {
     record.set_nonce(info.nonce);
     record.set_name(info.name);
     record.set_fenced(info.fenced);
+    record.set_told_stop(info.told_stop);
     record.set_identity(info.identity);
     record.mutable_past_nonces()->Add(info.past_nonces.begin(), info.past_nonces.end());
   }
@@ -112,6 +113,7 @@ void Members::Restore(const CoordinatorRecord& record, absl::Time now) {
     info.nonce = member.nonce();
     info.name = member.name();
     info.fenced = member.fenced();
+    info.told_stop = member.told_stop();
     info.identity = member.identity();
     info.past_nonces.assign(member.past_nonces().begin(), member.past_nonces().end());
     info.changed = false;
@@ -127,6 +129,14 @@ std::vector<Member> Members::Live() const {
     if (!info.fenced) live.push_back(info.member);
   }
   return live;
+}
+
+std::vector<Member> Members::ToldToStop() const {
+  std::vector<Member> told;
+  for (const auto& [worker, info] : members_) {
+    if (!info.fenced && info.told_stop) told.push_back(info.member);
+  }
+  return told;
 }
 
 std::string Members::Describe(Member member) const {

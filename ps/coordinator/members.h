@@ -69,7 +69,9 @@ class Members {
   size_t joined() const { return members_.size(); }
   // "worker 2 (host:4711)".
   std::string Describe(Member member) const;
-  // Whether every live member was told to stop.
+  // Live members that were told to stop.
+  std::vector<Member> ToldToStop() const;
+  // Whether all were.
   bool AllToldToStop() const;
 
  private:

@@ -82,6 +82,11 @@ void CoordinatorState::GoOn(absl::Time now) {
     if (passed_) *saved_run.mutable_state() = manifest.state();
   }
   training_->Recover(saved_run, incarnation_, now);
+  // An interrupt ended the process before it came to a checkpoint: nobody waits for those that heard of it.
+  for (const Member& member : members_.ToldToStop()) {
+    members_.Fence(members_.Find(member.worker, member.generation));
+    Lose(member, /*dead=*/false, "it was told that the job is interrupted", now);
+  }
   recorded_changes_ = training_->changes();
   journaled_ = whole_due_ = true;
   SetPhase(Phase::kOpening, now);

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/fault_point.h"
 #include "common/packed.h"
 #include "ps/server/gradients.h"
 #include "ps/server/peer_check.h"
@@ -29,6 +30,7 @@ absl::Status Server::Impl::CheckOpen(const Peer& peer) const {
 
 absl::Status Server::Impl::PullHere(const PullRequest& request, PullReply* reply, bool* commit_first) {
   TESSERA_RETURN_IF_ERROR(CheckOpen(request.peer()));
+  if (request.evaluation()) FaultPoint("pull.evaluation");
   if (request.step() > 0) {
     TESSERA_ASSIGN_OR_RETURN(const SyncSteps::Standing standing, state_->steps().StandingOf(request.step(), request.decision()));
     *commit_first = standing == SyncSteps::Standing::kCommitFirst;

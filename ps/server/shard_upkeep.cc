@@ -165,6 +165,7 @@ absl::StatusOr<ShardRecord> ShardState::PutRecord() {
 absl::StatusOr<std::vector<SavedFile>> ShardState::Save(const std::string& directory) {
   if (db_ == nullptr) return absl::FailedPreconditionError("this server was started without a state directory and cannot save");
   TESSERA_RETURN_IF_ERROR(health());
+  FaultPoint("save.begin");
   MutexLock lock(&upkeep_mutex_);
   TESSERA_RETURN_IF_ERROR(WriteBackUpTo(kAllRecords));
   TESSERA_ASSIGN_OR_RETURN(const ShardRecord record, PutRecord());

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/fault_point.h"
+
 namespace tessera {
 
 BatchAhead::BatchAhead(std::unique_ptr<RowStream> stream, uint64_t rows_max, std::vector<uint64_t> rare_ids,
@@ -42,6 +44,7 @@ void BatchAhead::MakeBatches() {
     const absl::Status status = stream_->Next(rows_max_, &rows, &next);
     Batch batch;
     if (status.ok()) batch = MakeBatch(std::move(rows), rare_ids_);
+    FaultPoint("worker.batch_read");
     {
       MutexLock lock(&mutex_);
       while (has_ready_ && !stopping_) changed_.Wait(&mutex_);

@@ -124,6 +124,7 @@ class Worker {
 
   absl::Status Survey(const SurveyTask& task, DoneRequest* report) {
     Say("looking at the data");
+    FaultPoint("worker.survey");
     const std::vector<Origin> origins(task.origins().begin(), task.origins().end());
     TESSERA_ASSIGN_OR_RETURN(const Plan plan, MakePlan(task.job(), origins));
     *report->mutable_survey()->mutable_plan() = plan;

@@ -205,6 +205,22 @@ TEST_F(FailuresTest, AnInterruptBeforeTheFirstStepEndsAtOnce) {
   EXPECT_EQ(Describe().message(), "interrupted before the first step; the same command resumes");
 }
 
+TEST_F(FailuresTest, NobodyWaitsForWhoHeardOfAnInterruptThatCameToNoCheckpoint) {
+  Init();
+  servers_[0]->on_open = [this] { EXPECT_TRUE(coordinator_->Interrupt("interrupted").ok()); };
+  ScriptedWorker* told = AddWorker();
+  told->Join();
+  while (!told->Ask(Nothing()).has_survey()) {
+  }
+  Instruction next = told->Ask(Survey());
+  if (next.has_again()) next = News(told);
+  ASSERT_TRUE(next.has_stop());
+  servers_[0]->on_open = nullptr;
+  RestartCoordinator();
+  EXPECT_EQ(FirstWork(AddWorker()).step().shares_size(), 6) << "all of them, none is left for the other";
+  EXPECT_EQ(Describe().workers_left(), 1);
+}
+
 TEST_F(FailuresTest, AFreshStartOverOldStateTakesTheNextIncarnation) {
   RunJob();
   std::filesystem::remove_all(checkpoints());

@@ -28,10 +28,12 @@ class FakeServer : public ParameterServerApi {
     save_error_ = std::move(status);
   }
 
-  // What happens meanwhile: called by every save, before anything else. Set before the job starts.
+  // What happens meanwhile: called by every open and save, before anything else. Set before the job starts.
+  std::function<void()> on_open;
   std::function<void()> on_save;
 
   absl::Status Open(const OpenRequest& request, OpenReply* reply) override {
+    if (on_open) on_open();
     MutexLock lock(&mutex_);
     if (IsAwayNow()) return absl::Status(away_code_, "nobody listens");
     opens_.push_back(request);
