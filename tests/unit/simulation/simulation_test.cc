@@ -191,6 +191,10 @@ class Simulation {
     if (report_.state() != "finished") return world_.Violate(absl::StrCat("the job ", report_.state(), ": ", report_.message()));
     const uint64_t rows = mode_ == sync ? 37 : kBlocks * data_.rows_per_block;
     if (report_.total_rows() != kEpochs * rows) world_.Violate(absl::StrCat(report_.total_rows(), " rows were counted, not ", kEpochs * rows));
+    for (const std::string& event : report_.events()) {
+      const bool back = absl::StrContains(event, "all went back") || absl::StrContains(event, "the job began again");
+      if (back && disks_lost_ == 0) world_.Violate("all went back, but no server had lost anything");
+    }
     const uint32_t may_be_lost = static_cast<uint32_t>(std::min(killed_, 2) + stalled_);
     // A join that arrives late makes a member that nobody is.
     if (world_.sound() && report_.workers_lost() > may_be_lost) {
