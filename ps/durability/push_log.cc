@@ -130,13 +130,13 @@ absl::Status PushLog::Roll(uint64_t record_bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> PushLog::Append(LogKind kind, absl::Span<const absl::string_view> pieces) {
+absl::StatusOr<uint64_t> PushLog::Append(LogKind kind, absl::Span<const absl::string_view> pieces, LogRoom room) {
   const uint64_t bytes = LogSegment::RecordBytes(pieces);
   FaultPoint("log.append");
   MutexLock lock(&mutex_);
   TESSERA_RETURN_IF_ERROR(sync_failure_);
   const uint64_t used = BytesHeld();
-  if (used + bytes > options_.bytes_max) {
+  if (room == LogRoom::kLimited && used + bytes > options_.bytes_max) {
     return absl::ResourceExhaustedError(absl::StrCat("the log ", options_.folder, " holds ", used >> 20, " MiB of at most ",
                                                      options_.bytes_max >> 20, " MiB (storage.log_per_server)"));
   }

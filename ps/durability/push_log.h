@@ -16,6 +16,9 @@
 
 namespace tessera {
 
+// kBeyond: of a record that must not be refused, whatever the log holds. Who appends such records keeps their number small.
+enum class LogRoom { kLimited, kBeyond };
+
 struct PushLogOptions {
   std::string folder;
   std::string owner{};         // whose log it is: files of another one are refused
@@ -39,7 +42,7 @@ class PushLog {
 
   // Writes a record whose body is the pieces back to back, and returns its LSN. RESOURCE_EXHAUSTED names the folder where the disk is full,
   // storage.log_per_server where the log would grow beyond bytes_max; then nothing of it stays, and a later append may succeed.
-  absl::StatusOr<uint64_t> Append(LogKind kind, absl::Span<const absl::string_view> pieces);
+  absl::StatusOr<uint64_t> Append(LogKind kind, absl::Span<const absl::string_view> pieces, LogRoom room = LogRoom::kLimited);
   // Returns when the record is durable; one sync serves all who wait. DEADLINE_EXCEEDED names the folder. After a sync that failed nothing
   // is durable any more, and nothing is appended: the system may have dropped what it could not write. What is on disk shows the next Open.
   absl::Status WaitDurable(uint64_t lsn, absl::Duration patience);

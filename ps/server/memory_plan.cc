@@ -19,14 +19,13 @@ constexpr uint64_t kSegmentBytesMax = 64 * kMiB;
 std::string InMiB(uint64_t bytes) { return absl::StrCat((bytes + kMiB - 1) / kMiB, "MiB"); }
 
 // Ids of a step that this server gets at the very most: its part of them if all were different, and a fifth more for what chance does.
-// On click data about a quarter are different, so one such step stands for four ordinary ones.
 uint64_t StepIds(const OpenRequest& opened) {
   return opened.step_ids() / std::max<uint32_t>(1, opened.peer().shards()) * 6 / 5;
 }
 
 absl::Status CheckLog(const OpenRequest& opened, const RowLayout& layout, const DenseStore& dense) {
   if (opened.storage().durability() != Durability::process && opened.storage().durability() != Durability::power) return absl::OkStatus();
-  // Four attempts of every share may be staged; an eighth of the log is kept for commits, another may be a segment that is just begun.
+  // One attempt of every share: further ones may go beyond. An eighth of the log is kept free, another may be a segment that is just begun.
   const uint64_t step_bytes = StepIds(opened) * (12 + layout.dim() * sizeof(float)) + dense.floats() * sizeof(float);
   const uint64_t needed = step_bytes * 4 / 3;
   if (needed <= LogBytesMax(opened)) return absl::OkStatus();

@@ -92,10 +92,14 @@ absl::Status Server::Impl::SaveHere(const SaveRequest& request, SaveReply* reply
   SavedRecord record;
   record.set_incarnation(own_.incarnation());
   record.set_lsn(state_->lsn());
-  if (std::optional<SavedRecord> saved = ReadSaved(request.directory());
-      saved.has_value() && saved->incarnation() == record.incarnation() && saved->lsn() == record.lsn()) {
-    reply->Swap(saved->mutable_reply());
-    return absl::OkStatus();
+  if (std::optional<SavedRecord> saved = ReadSaved(request.directory()); saved.has_value() && saved->incarnation() == record.incarnation()) {
+    if (saved->lsn() > record.lsn()) {
+      return absl::DataLossError(absl::StrCat("state lost: this server has saved record ", saved->lsn(), " already, and is at record ", record.lsn(), " now"));
+    }
+    if (saved->lsn() == record.lsn()) {
+      reply->Swap(saved->mutable_reply());
+      return absl::OkStatus();
+    }
   }
   RemoveSaved(request.directory());
   TESSERA_ASSIGN_OR_RETURN(std::vector<SavedFile> files, state_->Save(request.directory()));

@@ -127,6 +127,7 @@ absl::Status ShardState::ReplayRecord(const LogRecord& record, Replay* replay) {
       part.gradients.ViewOf(part.request->gradients());
       part.gradients.Group();
       part.lsn = record.lsn;
+      part.bytes = LoggedBytes(part.request->gradients());
       replay->Add(header, std::move(part));
       return absl::OkStatus();
     }

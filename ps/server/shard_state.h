@@ -111,7 +111,7 @@ class ShardState {
   // Rows that may be dirty when an update of so many ids begins.
   uint64_t DirtyRowsBeside(uint64_t ids) const { return std::max(memory_rows_max_ / 2, ids) - ids; }
   absl::Status WaitForRoom(uint64_t ids, uint64_t bytes, const std::string& sender);
-  absl::StatusOr<uint64_t> Append(LogKind kind, const LogBody& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
+  absl::StatusOr<uint64_t> Append(LogKind kind, const LogBody& body, LogRoom room) ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
   absl::Status WaitDurable(uint64_t lsn);
   absl::Status ApplyUpdate(const PreparedUpdate& update, absl::Span<const CheckedGradients* const> sources, double dense_learning_rate,
                            UpdateRule rule);

@@ -60,7 +60,7 @@ absl::Status ShardState::WaitForRoom(uint64_t ids, uint64_t bytes, const std::st
     TESSERA_RETURN_IF_ERROR(health());
     // A commit is never refused: an eighth of the log is left to commits, and half of memory to rows that staged parts will make dirty.
     const bool memory_full = memory_rows_max_ > 0 && rows_->dirty_rows() > DirtyRowsBeside(ids);
-    const bool log_full = log_ != nullptr && log_->bytes() + bytes > log_->bytes_max() / 8 * 7;
+    const bool log_full = log_ != nullptr && log_->bytes() + bytes > log_->bytes_max() / 8 * 7 + steps_.BytesAgain();
     if (!memory_full && !log_full) return absl::OkStatus();
     MutexLock lock(&progress_mutex_);
     wanted_ids_ = std::max(wanted_ids_, ids);
@@ -74,9 +74,9 @@ absl::Status ShardState::WaitForRoom(uint64_t ids, uint64_t bytes, const std::st
   }
 }
 
-absl::StatusOr<uint64_t> ShardState::Append(LogKind kind, const LogBody& body) {
+absl::StatusOr<uint64_t> ShardState::Append(LogKind kind, const LogBody& body, LogRoom room) {
   if (log_ == nullptr) return ++lsn_;
-  absl::StatusOr<uint64_t> lsn = log_->Append(kind, body.pieces());
+  absl::StatusOr<uint64_t> lsn = log_->Append(kind, body.pieces(), room);
   if (lsn.ok()) {
     lsn_ = *lsn;
     if (upkeep_ != nullptr && log_->WantsSpare()) upkeep_->Kick();
@@ -110,7 +110,7 @@ absl::Status ShardState::DropStage(const StageRequest& request) {
     // Without a record of it a replay would find the parts again, and take what is staged in their place for repeats of them.
     LoggedHeader header = HeaderOf(request);
     header.set_dropped(true);
-    TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kStage, LogBody(std::move(header), nullptr)));
+    TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kStage, LogBody(std::move(header), nullptr), LogRoom::kBeyond));
     steps_.Drop(request);
   }
   return WaitDurable(lsn);
@@ -118,7 +118,9 @@ absl::Status ShardState::DropStage(const StageRequest& request) {
 
 absl::StatusOr<bool> ShardState::Stage(const StageRequest& request, CheckedGradients checked) {
   const std::string sender = NameOf(request);
-  TESSERA_RETURN_IF_ERROR(WaitForRoom(checked.id_count(), LoggedBytes(request.gradients()), sender));
+  const uint64_t bytes = LoggedBytes(request.gradients());
+  // Room is charged once for a share: who does again what a dead worker had done must not wait for the step that waits for it.
+  if (!steps_.IsTakenOver(request)) TESSERA_RETURN_IF_ERROR(WaitForRoom(checked.id_count(), bytes, sender));
   FaultPoint("stage.arrived");
   uint64_t lsn = 0;
   bool repeat = false;
@@ -130,12 +132,13 @@ absl::StatusOr<bool> ShardState::Stage(const StageRequest& request, CheckedGradi
     if (repeat) {
       lsn = staged->lsn;
     } else {
-      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kStage, LogBody(HeaderOf(request), &request.gradients())));
+      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kStage, LogBody(HeaderOf(request), &request.gradients()), LogRoom::kBeyond));
       StagedPart part;
       part.request = std::make_unique<StageRequest>(request);
       part.gradients = std::move(checked);
       part.gradients.ViewOf(part.request->gradients());
       part.lsn = lsn;
+      part.bytes = bytes;
       TESSERA_RETURN_IF_ERROR(steps_.Add(std::move(part)));
     }
   }
@@ -170,7 +173,7 @@ absl::Status ShardState::Commit(const Decision& decision, bool wait_durable) {
     header.mutable_decision()->clear_assignment();
     if (!parts.empty()) header.set_first_lsn(rule.first_lsn);
     SetFacts(update.facts, &header);
-    TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kCommit, LogBody(std::move(header), nullptr)));
+    TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kCommit, LogBody(std::move(header), nullptr), LogRoom::kBeyond));
     FaultPoint("commit.logged");
     rule.lsn = lsn;
     rule.first_lsn = std::min(rule.first_lsn, lsn);
@@ -208,7 +211,7 @@ absl::StatusOr<ShardState::Pushed> ShardState::Push(const PushRequest& request, 
       const CheckedGradients* const source = &checked;
       TESSERA_ASSIGN_OR_RETURN(const PreparedUpdate update, rows_->Prepare(RowsOf({&source, 1}), rule, nullptr));
       SetFacts(update.facts, &header);
-      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kPush, LogBody(header, &request.gradients())));
+      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kPush, LogBody(header, &request.gradients()), LogRoom::kLimited));
       FaultPoint("push.logged");
       rule.lsn = lsn;
       if (const absl::Status status = ApplyUpdate(update, {&source, 1}, header.dense_learning_rate(), rule); !status.ok()) {
@@ -244,7 +247,7 @@ absl::StatusOr<FenceReply> ShardState::Fence(const Peer& peer) {
       LoggedHeader header;
       header.set_worker(peer.worker());
       header.set_generation(peer.generation());
-      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kFence, LogBody(std::move(header), nullptr)));
+      TESSERA_ASSIGN_OR_RETURN(lsn, Append(LogKind::kFence, LogBody(std::move(header), nullptr), LogRoom::kBeyond));
       ledger_.Fence(peer.worker(), peer.generation(), lsn);
     }
   }
@@ -266,7 +269,7 @@ absl::StatusOr<std::vector<uint64_t>> ShardState::Evict(const Eviction& job_rule
   SetFacts(update.facts, &header);
   UpdateRule update_rule;
   update_rule.step = moment.step;
-  TESSERA_ASSIGN_OR_RETURN(update_rule.lsn, Append(LogKind::kEvict, LogBody(std::move(header), nullptr)));
+  TESSERA_ASSIGN_OR_RETURN(update_rule.lsn, Append(LogKind::kEvict, LogBody(std::move(header), nullptr), LogRoom::kLimited));
   if (const absl::Status status = rows_->Apply(update, update_rule); !status.ok()) {
     Fail(status);
     return status;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -139,6 +140,32 @@ void SyncSteps::Drop(const StageRequest& request) {
 bool SyncSteps::HasParts(const StageRequest& request) const {
   MutexLock lock(&mutex_);
   return staged_.count({request.share(), request.peer().worker(), request.peer().generation()}) > 0;
+}
+
+bool SyncSteps::IsTakenOver(const StageRequest& request) const {
+  MutexLock lock(&mutex_);
+  const Key own = {request.share(), request.peer().worker(), request.peer().generation()};
+  const auto first = staged_.lower_bound({request.share(), 0, 0});
+  for (auto it = first; it != staged_.end() && std::get<0>(it->first) == request.share(); ++it) {
+    if (it->first != own) return true;
+  }
+  return false;
+}
+
+uint64_t SyncSteps::BytesAgain() const {
+  MutexLock lock(&mutex_);
+  uint64_t again = 0, largest = 0, of_share = 0;
+  for (auto it = staged_.begin(); it != staged_.end(); ++it) {
+    uint64_t bytes = 0;
+    for (const std::unique_ptr<StagedPart>& part : it->second.parts) bytes += part == nullptr ? 0 : part->bytes;
+    if (it == staged_.begin() || std::get<0>(std::prev(it)->first) != std::get<0>(it->first)) {
+      again += of_share - largest;
+      largest = of_share = 0;
+    }
+    largest = std::max(largest, bytes);
+    of_share += bytes;
+  }
+  return again + of_share - largest;
 }
 
 absl::StatusOr<std::vector<const StagedPart*>> SyncSteps::WinnersOf(const Decision& decision) const {

@@ -23,7 +23,8 @@ namespace tessera {
 struct StagedPart {
   std::unique_ptr<StageRequest> request;
   CheckedGradients gradients;
-  uint64_t lsn = 0;  // of its record
+  uint64_t lsn = 0;    // of its record
+  uint64_t bytes = 0;  // of its record, about
 };
 
 // Thread-safe. Calls that change the step (Applied, Reset) must not overlap calls that rely on it; the server's gate sees to that.
@@ -52,6 +53,11 @@ class SyncSteps {
   // Forgets all parts of the attempt that `request` belongs to: one of them was refused, so nothing of it is kept. HasParts: there are any.
   void Drop(const StageRequest& request);
   bool HasParts(const StageRequest& request) const;
+
+  // Whether another worker, or another life of this one, has staged the share of `request`.
+  bool IsTakenOver(const StageRequest& request) const;
+  // Bytes of all attempts but the largest of each share.
+  uint64_t BytesAgain() const;
 
   // The parts d(t) names: share by share in share order, part by part. DATA_LOSS "state lost" when one is missing, INVALID_ARGUMENT
   // when the decision contradicts itself. Valid until the next Applied or Reset.

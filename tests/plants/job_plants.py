@@ -38,7 +38,10 @@ PLANTS = {
         "  const bool current = request.incarnation() == incarnation_;", "  const bool current = true;", *SIMULATION),
     "job_late_save": (
         "a save that comes late replaces files that the manifest names", "ps/server/server_admin.cc",
-        "saved->incarnation() == record.incarnation() && saved->lsn() == record.lsn()) {", "false) {", *SIMULATION),
+        "    if (saved->lsn() == record.lsn()) {\n", "    if (record.lsn() > ~uint64_t{1}) {\n", *SIMULATION),
+    "job_older_save": (
+        "a server that lost what it had saved replaces the files", "ps/server/server_admin.cc",
+        "    if (saved->lsn() > record.lsn()) {\n", "    if (saved->lsn() > ~uint64_t{1}) {\n", "RestoreTest.*", "test_ps_server"),
     "job_opened_again": (
         "a restarted server does not know a repeat of the call that opened it", "ps/server/shard_state.cc",
         "  request.set_asked_hash(HashOf(request));\n", "", *SIMULATION),
@@ -51,6 +54,15 @@ PLANTS = {
     "job_lost_rows_go_on": (
         "a lost task goes on where the server is that has most of it", "ps/coordinator/phases.cc",
         "done.end_row() < least->end_row()) least = done;", "done.end_row() > least->end_row()) least = done;", *SIMULATION),
+    "job_room_per_attempt": (
+        "room of the log is charged for each attempt of a share, so that the survivor finds none", "ps/server/shard_updates.cc",
+        "  if (!steps_.IsTakenOver(request)) TESSERA_RETURN_IF_ERROR(", "  TESSERA_RETURN_IF_ERROR(", "RoomTest.*", "test_ps_server"),
+    "job_room_of_others": (
+        "what was staged again for one share takes the room of the others", "ps/server/shard_updates.cc",
+        " + steps_.BytesAgain();", ";", "RoomTest.*", "test_ps_server"),
+    "job_share_without_stage": (
+        "a share is reported though one server never got its stage", "worker/client/shard_threads.cc",
+        "    if (!status.ok()) return status;\n", "    if (!status.ok() && &status == &results_[0]) return status;\n", "*", "test_client"),
     "job_bound_not_kept": (
         "bounded lets a worker run ahead", "ps/coordinator/training_run_tasks.cc",
         "  pace.granted = clock - pace.slowest <= plan_->job().training().staleness();\n", "  pace.granted = true;\n", *SIMULATION),

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/fault_point.h"
 #include "common/job/utf8.h"
@@ -14,6 +13,7 @@
 #include "common/status_macros.h"
 #include "worker/plan/count_sightings.h"
 #include "worker/plan/plan.h"
+#include "worker/train/failed_work.h"
 #include "worker/train/heartbeat.h"
 #include "worker/train/pace.h"
 #include "worker/train/workplace.h"
@@ -50,7 +50,7 @@ class Worker {
       report.mutable_nothing();
       if (instruction.has_fenced() && status.ok()) continue;
       if (status.ok()) status = Follow(instruction, &report);
-      if (status.ok() && !report.has_nothing()) failed_at_ = {0, 0};
+      if (status.ok() && !report.has_nothing()) failed_work_.Forget();
       report.set_incarnation(incarnation_);
       if (!status.ok()) TESSERA_RETURN_IF_ERROR(TakeFailure(status, &report));
     }
@@ -77,23 +77,18 @@ class Worker {
     shares_.clear();
     unreported_.reset();
     workplace_.reset();
-    failed_at_ = {0, 0};
+    failed_work_.Forget();
     return Join();
   }
 
-  // An error of the work it was at. Where the work is out of date (a step that is over, an incarnation that is closed) or a server lost its state,
-  // the coordinator knows, or is told, what to do next; anything else ends this worker, and the job.
+  // An error of the work it was at.
   absl::Status TakeFailure(const absl::Status& status, DoneRequest* report) {
-    const bool over = absl::IsAborted(status) && absl::StrContains(status.message(), "step over");
-    const bool closed = absl::IsFailedPrecondition(status) && absl::StrContains(status.message(), "wrong peer");
-    const bool lost = absl::IsDataLoss(status) && absl::StrContains(status.message(), "state lost");
-    const std::pair<uint64_t, uint64_t> at = {incarnation_, decision_.step()};
-    if (!(over || closed || lost) || incarnation_ == 0 || failed_at_ == at) return Fail(status);
-    failed_at_ = at;  // the same work again would fail again
+    const FailedWork::Verdict verdict = failed_work_.Judge(status, incarnation_, decision_.step());
+    if (verdict == FailedWork::Verdict::kEnd) return Fail(status);
     Say(absl::StrCat("asking the coordinator again: ", status.message()));
     shares_.clear();
     *report = Report();
-    if (lost) {
+    if (verdict == FailedWork::Verdict::kLost) {
       *report->mutable_failure() = FailureOf(status);
     } else {
       report->mutable_nothing();
@@ -287,8 +282,7 @@ class Worker {
   Decision decision_;              // sync: shares_ are of the step after it
   std::deque<Assignment> shares_;  // not computed yet
   std::optional<TaskDone> unreported_;  // how far the last task came
-  // Incarnation and decided step of work that was out of date, since when nothing was done.
-  std::pair<uint64_t, uint64_t> failed_at_ = {0, 0};
+  FailedWork failed_work_;
 };
 
 }  // namespace

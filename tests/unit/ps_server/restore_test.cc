@@ -103,6 +103,38 @@ TEST_F(RestoreTest, ASaveThatComesAgainChangesNoFileAndOneThatComesTooLateIsRefu
   EXPECT_FALSE(fs::exists(folder("twice.unfinished")));
 }
 
+TEST_F(RestoreTest, AServerThatLostWhatItHadSavedReplacesNoFile) {
+  const auto start = [&] {
+    group_ = std::make_unique<ServerGroup>(1, folder("state"));
+    group_->UseLog(Durability::process, 16u << 20, 0);
+  };
+  start();
+  ASSERT_TRUE(group_->Open().ok());
+  const Decision d2 = Train(group_.get(), 1, 2, Start());
+  group_.reset();
+  fs::copy(folder("state"), folder("backup"), fs::copy_options::recursive);
+  start();
+  ASSERT_TRUE(group_->CrashAndRecover(0).ok());
+  Train(group_.get(), 3, 1, d2);
+  SaveRequest request;
+  *request.mutable_peer() = group_->MakePeer(0);
+  request.set_directory(folder("kept.unfinished/shard-0-of-1"));
+  fs::create_directories(folder("kept.unfinished"));
+  SaveReply saved, again;
+  ASSERT_TRUE(group_->server(0).Save(request, &saved).ok());
+  group_.reset();
+  fs::remove_all(folder("state"));
+  fs::rename(folder("backup"), folder("state"));
+  start();
+  ASSERT_TRUE(group_->CrashAndRecover(0).ok());
+  const absl::Status late = group_->server(0).Save(request, &again);
+  EXPECT_TRUE(absl::IsDataLoss(late)) << late;
+  EXPECT_THAT(std::string(late.message()), HasSubstr("state lost: this server has saved record"));
+  for (const SavedFile& file : saved.files()) {
+    EXPECT_EQ(file.bytes(), fs::file_size(folder("kept.unfinished/" + file.name()))) << file.name();
+  }
+}
+
 TEST_F(RestoreTest, ALaterSaveWritesOnlyWhatChangedAndTheEarlierStays) {
   SaveFrom(1);
   const auto again = group_->Save(folder("again"));  // nothing changed

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "common/limits.h"
 #include "common/packed.h"
 #include "common/partition.h"
 #include "common/score.h"
 #include "tests/unit/simulation/simulated_caller.h"
 #include "tests/unit/simulation/simulated_data.h"
+#include "worker/train/failed_work.h"
 
 namespace tessera {
 
@@ -55,7 +55,7 @@ class SimulatedWorker : private SimulatedCaller {
       shares_.clear();
       pushed_.clear();
       unreported_.reset();
-      failed_at_ = {0, 0};
+      failed_work_.Forget();
       world_->Trace(absl::StrCat(name_, " is worker ", reply.worker(), ", generation ", reply.generation()));
       Beat(++life_);
       Ask(Nothing());
@@ -84,7 +84,7 @@ class SimulatedWorker : private SimulatedCaller {
       if (unreported_.has_value()) *report.mutable_leaving()->mutable_task() = *unreported_;
     }
     const bool last = report.has_leaving();
-    if (!report.has_nothing() && !report.has_failure()) failed_at_ = {0, 0};
+    if (!report.has_nothing() && !report.has_failure()) failed_work_.Forget();
     ToCoordinator<DoneRequest, Instruction>(&SimulatedCoordinator::Done, report, absl::Milliseconds(kPollMs) + absl::Seconds(10),
                                             [=, this](const Status& status, const Instruction& next) {
                                               if (!status.ok()) return world_->Violate(absl::StrCat(name_, ": ", status.message()));
@@ -118,18 +118,12 @@ class SimulatedWorker : private SimulatedCaller {
     if (shares_.empty()) return Ask(Nothing());
     ComputeShare();
   }
-  // As the worker's TakeFailure.
   void Fail(const Status& status) {
-    const bool over = absl::IsAborted(status) && absl::StrContains(status.message(), "step over");
-    const bool closed = absl::IsFailedPrecondition(status) && absl::StrContains(status.message(), "wrong peer");
-    const bool lost = absl::IsDataLoss(status) && absl::StrContains(status.message(), "state lost");
-    const std::pair<uint64_t, uint64_t> at = {incarnation_, decision_.step()};
     world_->Trace(absl::StrCat(name_, " fails: ", status.message()));
-    const bool ends = !(over || closed || lost) || incarnation_ == 0 || failed_at_ == at;
-    failed_at_ = at;
+    const FailedWork::Verdict verdict = failed_work_.Judge(status, incarnation_, decision_.step());
     shares_.clear();
     DoneRequest report = Nothing();
-    if (ends || lost) {
+    if (verdict != FailedWork::Verdict::kAskAgain) {
       report.mutable_failure()->set_code(static_cast<int>(status.code()));
       report.mutable_failure()->set_message(std::string(status.message()));
       report.mutable_failure()->set_incarnation(incarnation_);
@@ -291,7 +285,7 @@ class SimulatedWorker : private SimulatedCaller {
   std::map<uint32_t, uint64_t> pushed_;  // sequence by shard
   std::optional<TaskDone> unreported_;
   uint64_t clock_ = 0;
-  std::pair<uint64_t, uint64_t> failed_at_ = {0, 0};
+  FailedWork failed_work_;
 };
 
 }  // namespace tessera
