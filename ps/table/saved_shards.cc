@@ -20,8 +20,6 @@ absl::Status InFolder(const absl::Status& status, const std::string& folder) {
   return absl::Status(status.code(), absl::StrCat(folder, ": ", status.message()));
 }
 
-uint64_t StepOf(const ShardRecord& record) { return std::max<uint64_t>(record.step(), record.pushed_step()); }
-
 // "shard-1-of-3" -> 1, 3.
 bool ParseShardFolder(const std::string& name, uint32_t* shard, uint32_t* shards) {
   int end = 0;
@@ -83,9 +81,10 @@ absl::StatusOr<SavedShards> SavedShards::Open(const std::string& folder) {
     if (peer.shard() != saved.shards_.size() || peer.shards() != folders.size()) {
       return absl::DataLossError(absl::StrCat(path, ": was saved as shard ", peer.shard(), " of ", peer.shards()));
     }
-    if (!saved.shards_.empty() && StepOf(shard.record) != saved.step()) {
-      return absl::DataLossError(absl::StrCat(path, ": was saved at step ", StepOf(shard.record), ", ", saved.shards_[0].folder,
-                                              " at step ", saved.step()));
+    // Steps of sync; pushes of async that only some servers have are made again, with the step of their new time.
+    if (!saved.shards_.empty() && shard.record.step() != saved.shards_[0].record.step()) {
+      return absl::DataLossError(absl::StrCat(path, ": was saved at step ", shard.record.step(), ", ", saved.shards_[0].folder,
+                                              " at step ", saved.shards_[0].record.step()));
     }
     saved.shards_.push_back(std::move(shard));
   }
@@ -98,7 +97,11 @@ uint64_t SavedShards::lsn() const {
   return lsn;
 }
 
-uint64_t SavedShards::step() const { return StepOf(shards_[0].record); }
+uint64_t SavedShards::step() const {
+  uint64_t step = 0;
+  for (const Shard& shard : shards_) step = std::max<uint64_t>({step, shard.record.step(), shard.record.pushed_step()});
+  return step;
+}
 
 uint32_t SavedShards::period() const {
   uint32_t period = 0;

@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "ps/table/saved_shards.h"
-#include "tests/unit/ps_server/server_fixture.h"
+#include "tests/unit/ps_server/pushes.h"
 
 namespace tessera {
 namespace {
@@ -101,6 +101,26 @@ TEST_F(RestoreTest, ASaveThatComesAgainChangesNoFileAndOneThatComesTooLateIsRefu
   EXPECT_EQ(late.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(late.message()), HasSubstr("before this call came"));
   EXPECT_FALSE(fs::exists(folder("twice.unfinished")));
+}
+
+TEST_F(RestoreTest, APushThatOnlyOneServerHasIsNoDamage) {
+  group_ = std::make_unique<ServerGroup>(2, folder("state"));
+  ASSERT_TRUE(group_->Open().ok());
+  const ShareGradients share = group_->RandomShare(0, 1, 60);
+  PushReply reply;
+  for (uint32_t shard : {0u, 1u}) {
+    ASSERT_TRUE(group_->server(shard).Push(MakePush(*group_, shard, group_->MakePeer(shard), 1, share), &reply).ok());
+  }
+  // Its worker was killed before the other server had it; its rows are trained again by another, at an earlier step.
+  PushRequest torn = MakePush(*group_, 1, group_->MakePeer(1), 2, share);
+  torn.set_optimizer_step(9);
+  ASSERT_TRUE(group_->server(1).Push(torn, &reply).ok());
+  ASSERT_TRUE(group_->Save(folder("saved")).ok());
+  for (uint32_t shards : {1u, 2u, 3u}) {
+    const absl::Status opened = OpenFrom(shards);
+    EXPECT_TRUE(opened.ok()) << opened;
+    EXPECT_EQ(restored_->Describe(0).step(), 9u);
+  }
 }
 
 TEST_F(RestoreTest, AServerThatLostWhatItHadSavedReplacesNoFile) {

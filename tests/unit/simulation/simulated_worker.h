@@ -110,7 +110,7 @@ class SimulatedWorker : private SimulatedCaller {
       case Instruction::kEvaluation: return Evaluate(next.evaluation());
       case Instruction::kStep:
         decision_ = next.step().decision();
-        incarnation_ = decision_.incarnation();
+        EnterIncarnation(decision_.incarnation());
         shares_.assign(next.step().shares().begin(), next.step().shares().end());
         break;
       default: break;
@@ -144,6 +144,10 @@ class SimulatedWorker : private SimulatedCaller {
     return requests;
   }
 
+  void EnterIncarnation(uint64_t incarnation) {
+    if (incarnation_ != incarnation) pushed_.clear();
+    incarnation_ = incarnation;
+  }
   void ComputeShare() {
     const Assignment share = shares_.front();
     shares_.pop_front();
@@ -185,7 +189,7 @@ class SimulatedWorker : private SimulatedCaller {
 
   void Evaluate(const EvaluationTask& task) {
     shares_.clear();
-    incarnation_ = task.incarnation();
+    EnterIncarnation(task.incarnation());
     const bool sync = task.has_decision();
     ToAll<PullRequest, PullReply>(&Server::Pull, Pulls({RowId(0, 1)}, sync ? task.decision().step() + 1 : 0, sync ? &task.decision() : nullptr, true),
                                   [=, this](const Status& status, const std::vector<PullReply>&) {
@@ -201,8 +205,7 @@ class SimulatedWorker : private SimulatedCaller {
   }
 
   void Begin(const Task& task) {
-    if (incarnation_ != task.incarnation()) pushed_.clear();
-    incarnation_ = task.incarnation();
+    EnterIncarnation(task.incarnation());
     clock_ = std::max(clock_, task.clock());
     TaskDone done;
     done.set_task(task.task());
