@@ -204,6 +204,7 @@ void CoordinatorState::OrderLook() {
 }
 
 void CoordinatorState::FinishFence(const OrderResult& result, absl::Time now) {
+  if (const absl::Status held = training_->CheckFenced(fenced_.member, result.fences); !held.ok()) return GoBack(held, now);
   // A server that has nothing of the task is where the worker began.
   TaskDone nothing;
   nothing.set_task(fenced_.task);

@@ -99,6 +99,8 @@ class TrainingRun {
   void SetSaved(absl::Time now) { last_save_ = now; }
   // async: all servers have the batches that were reported as pushed. Else DATA_LOSS, "state lost", names the server.
   absl::Status CheckPushed(absl::Span<const SaveReply> saves) const;
+  // The same of one that is given up.
+  absl::Status CheckFenced(Member member, absl::Span<const FenceReply> fences) const;
   // Leaves the boundary. REQUIRES: AtBoundary().
   void Resume(absl::Time now);
 

@@ -8,6 +8,17 @@
 #include "ps/coordinator/training_run.h"
 
 namespace tessera {
+namespace {
+
+std::string NameOf(const PushedBatches& pushed) { return absl::StrCat("worker ", pushed.worker(), ", generation ", pushed.generation()); }
+
+// A server may have more than was reported: a push whose worker died is made again.
+absl::Status CheckHeld(size_t shard, uint64_t held, uint64_t reported, const std::string& who) {
+  if (held >= reported) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("state lost: server ", shard, " has ", held, " of the ", reported, " batches that ", who, ", pushed"));
+}
+
+}  // namespace
 
 void TrainingRun::GiveTask(Member member, absl::Span<const Member> members, uint64_t clock) {
   // The servers keep of a worker what its last life pushed: an earlier life's task must be asked about first.
@@ -67,13 +78,26 @@ absl::Status TrainingRun::CheckPushed(absl::Span<const SaveReply> saves) const {
   for (size_t shard = 0; shard < saves.size(); ++shard) {
     for (const auto& [worker, reported] : pushed_) {
       const auto& all = saves[shard].pushed();
-      const auto held = std::find_if(all.begin(), all.end(), [&, w = worker](const PushedBatches& one) { return one.worker() == w; });
-      if (held != all.end() && held->generation() > reported.generation()) continue;
-      const uint64_t batches = held == all.end() || held->generation() < reported.generation() ? 0 : held->batches();
-      if (batches >= reported.batches()) continue;
-      return absl::DataLossError(absl::StrCat("state lost: server ", shard, " has ", batches, " of the ", reported.batches(), " batches that worker ", worker,
-                                              ", generation ", reported.generation(), ", pushed"));
+      const auto it = std::find_if(all.begin(), all.end(), [&, w = worker](const PushedBatches& one) { return one.worker() == w; });
+      PushedBatches held = it == all.end() ? PushedBatches() : *it;
+      if (held.generation() < reported.generation()) {  // has nothing of the last life
+        held.set_past_batches(held.past_batches() + held.batches());
+        held.set_batches(0);
+      }
+      const bool later = held.generation() > reported.generation();
+      const uint64_t past = reported.past_batches() + (later ? reported.batches() : 0);
+      TESSERA_RETURN_IF_ERROR(CheckHeld(shard, held.past_batches(), past, absl::StrCat("worker ", worker, ", earlier generations")));
+      if (!later) TESSERA_RETURN_IF_ERROR(CheckHeld(shard, held.batches(), reported.batches(), NameOf(reported)));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingRun::CheckFenced(Member member, absl::Span<const FenceReply> fences) const {
+  const auto reported = pushed_.find(member.worker);
+  if (reported == pushed_.end() || reported->second.generation() != member.generation) return absl::OkStatus();
+  for (size_t shard = 0; shard < fences.size(); ++shard) {
+    TESSERA_RETURN_IF_ERROR(CheckHeld(shard, fences[shard].batches(), reported->second.batches(), NameOf(reported->second)));
   }
   return absl::OkStatus();
 }
@@ -98,7 +122,11 @@ void TrainingRun::CountTask(const TaskQueue::Entry& entry, const TaskDone& done,
   CountStaleness(entry.member.worker, done.staleness());
   next_optimizer_step_[entry.member.worker] = entry.optimizer_step + done.pushes() * entry.stride;
   PushedBatches& pushed = pushed_[entry.member.worker];
-  if (pushed.generation() != entry.member.generation) pushed.Clear();
+  if (pushed.generation() != entry.member.generation) {
+    const uint64_t past = pushed.past_batches() + pushed.batches();
+    pushed.Clear();
+    pushed.set_past_batches(past);
+  }
   pushed.set_worker(entry.member.worker);
   pushed.set_generation(entry.member.generation);
   pushed.set_batches(pushed.batches() + done.pushes());

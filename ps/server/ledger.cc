@@ -79,6 +79,7 @@ void PushLedger::Describe(SaveReply* reply) const {
     pushed->set_worker(worker);
     pushed->set_generation(entry.generation());
     pushed->set_batches(entry.batches());
+    pushed->set_past_batches(entry.past_batches());
   }
 }
 

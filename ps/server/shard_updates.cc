@@ -240,6 +240,7 @@ absl::StatusOr<FenceReply> ShardState::Fence(const Peer& peer) {
       *reply.mutable_done() = held->done();
       reply.set_begun_task(held->begun_task());
       reply.set_begun_row(held->begun_row());
+      reply.set_batches(held->batches());
     }
     if (held.has_value() && held->fenced()) {
       lsn = held->lsn();

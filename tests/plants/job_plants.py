@@ -51,6 +51,9 @@ PLANTS = {
     "job_older_server_saved": (
         "a server that lost pushes is saved with the others", "ps/coordinator/training_run_tasks.cc",
         "      if (batches >= reported.batches()) continue;\n", "      if (batches + 1000 >= reported.batches()) continue;\n", *SIMULATION),
+    "job_dead_not_asked": (
+        "nobody looks whether servers have what a dead worker had reported", "ps/coordinator/phases.cc",
+        "!held.ok()) return GoBack(held, now);", "held.code() == absl::StatusCode::kAborted) return GoBack(held, now);", "LostTasksTest.*", "test_coordinator"),
     "job_lost_rows_go_on": (
         "a lost task goes on where the server is that has most of it", "ps/coordinator/phases.cc",
         "done.end_row() < least->end_row()) least = done;", "done.end_row() > least->end_row()) least = done;", *SIMULATION),

@@ -76,6 +76,7 @@ class Worker {
     Say(absl::StrCat("joining again: ", fenced.message()));
     shares_.clear();
     unreported_.reset();
+    torn_ = false;
     workplace_.reset();
     failed_work_.Forget();
     return Join();
@@ -156,7 +157,8 @@ class Worker {
     const absl::Status status = step.RunTask(task, client, paced_ ? &pace_ : nullptr, report->mutable_task());
     report->set_clock(pace_.clock());
     // Between two batches all servers have the same of it; within a push only they know.
-    if (!step.pushing()) unreported_ = report->task();
+    if (step.pushing()) torn_ = true;
+    if (!torn_) unreported_ = report->task();
     TESSERA_RETURN_IF_ERROR(status);
     FaultPoint("worker.task_done");
     return absl::OkStatus();
@@ -282,6 +284,7 @@ class Worker {
   Decision decision_;              // sync: shares_ are of the step after it
   std::deque<Assignment> shares_;  // not computed yet
   std::optional<TaskDone> unreported_;  // how far the last task came
+  bool torn_ = false;  // a push failed in this life: only the servers know who has it, whatever is given next
   FailedWork failed_work_;
 };
 

@@ -63,6 +63,7 @@ class FakeServer : public ParameterServerApi {
     if (IsAwayNow()) return absl::Status(away_code_, "nobody listens");
     fences_.push_back(request);
     *reply = held_[{request.peer().worker(), request.peer().generation()}];
+    reply->set_batches(batches_[{request.peer().worker(), request.peer().generation()}]);
     return absl::OkStatus();
   }
   absl::Status Commit(const CommitRequest& request, CommitReply* reply) override {
@@ -88,9 +89,11 @@ class FakeServer : public ParameterServerApi {
     reply->set_step(step_);
     reply->set_rows(100);
     reply->set_content_digest(~uint64_t{0});
-    for (const auto& [who, batches] : batches_) {  // in the order of generations: the last one counts
-      PushedBatches* const pushed = reply->add_pushed();
+    for (const auto& [who, batches] : batches_) {  // in the order of generations
+      const bool known = reply->pushed_size() > 0 && reply->pushed().rbegin()->worker() == who.first;
+      PushedBatches* const pushed = known ? reply->mutable_pushed(reply->pushed_size() - 1) : reply->add_pushed();
       pushed->set_worker(who.first);
+      pushed->set_past_batches(pushed->past_batches() + pushed->batches());
       pushed->set_generation(who.second);
       pushed->set_batches(batches);
     }

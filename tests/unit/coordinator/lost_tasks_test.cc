@@ -137,6 +137,21 @@ TEST_F(LostTasksTest, WhatNobodyHasIsInTheCheckpoint) {
   EXPECT_EQ(workers_[0]->tasks[0].first_row(), 3);
 }
 
+TEST_F(LostTasksTest, AServerThatLostBatchesOfTheDeadIsFoundOutBeforeAnotherLifeHidesIt) {
+  Init();
+  ScriptedWorker* dead = AddWorker();
+  const Task first = FirstWork(dead).task();
+  DoneRequest report;
+  *report.mutable_task() = Push(servers_[0].get(), *dead, first.task(), 3, first.last_block() * 1000);
+  report.mutable_task()->set_pushes(2);  // of which the server has one
+  Instruction next = dead->Ask(report);
+  if (next.has_again()) next = News(dead);
+  ASSERT_TRUE(next.has_task());
+  Pass(absl::Seconds(40));
+  ASSERT_TRUE(Reaches("opening"));
+  EXPECT_THAT(Describe().events(), Contains(HasSubstr("state lost: server 0 has 1 of the 2 batches that worker 1")));
+}
+
 TEST_F(LostTasksTest, ATaskThatKilledThreeWorkersStopsTheJobNamingFileAndBytes) {
   Init();
   for (int i = 0; i < 3; ++i) {

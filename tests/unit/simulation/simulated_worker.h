@@ -55,6 +55,7 @@ class SimulatedWorker : private SimulatedCaller {
       shares_.clear();
       pushed_.clear();
       unreported_.reset();
+      torn_ = false;
       failed_work_.Forget();
       world_->Trace(absl::StrCat(name_, " is worker ", reply.worker(), ", generation ", reply.generation()));
       Beat(++life_);
@@ -81,7 +82,7 @@ class SimulatedWorker : private SimulatedCaller {
     report.set_incarnation(incarnation_);
     if (leaving_ && !report.has_leaving()) {
       report.mutable_leaving();
-      if (unreported_.has_value()) *report.mutable_leaving()->mutable_task() = *unreported_;
+      if (unreported_.has_value() && !torn_) *report.mutable_leaving()->mutable_task() = *unreported_;
     }
     const bool last = report.has_leaving();
     if (!report.has_nothing() && !report.has_failure()) failed_work_.Forget();
@@ -259,7 +260,8 @@ class SimulatedWorker : private SimulatedCaller {
         *pushes[shard].mutable_task_done() = done;
         pushes[shard].mutable_gradients()->Swap(&gradients[shard]);
       }
-      unreported_.reset();  // some servers may have it
+      unreported_.reset();
+      torn_ = true;  // some servers may have it
       if (dies_in_push_) {
         const uint32_t shard = static_cast<uint32_t>(world_->Below(pushes.size()));
         ToServer<PushRequest, PushReply>(shard, &Server::Push, pushes[shard], [](const Status&, const PushReply&) {});
@@ -267,6 +269,7 @@ class SimulatedWorker : private SimulatedCaller {
       }
       ToAll<PushRequest, PushReply>(&Server::Push, pushes, [=, this](const Status& pushed, const std::vector<PushReply>&) {
         if (!pushed.ok()) return Fail(pushed);
+        torn_ = false;
         ++clock_;
         NextBatch(task, done);
       });
@@ -287,6 +290,7 @@ class SimulatedWorker : private SimulatedCaller {
   std::deque<Assignment> shares_;
   std::map<uint32_t, uint64_t> pushed_;  // sequence by shard
   std::optional<TaskDone> unreported_;
+  bool torn_ = false;
   uint64_t clock_ = 0;
   FailedWork failed_work_;
 };
