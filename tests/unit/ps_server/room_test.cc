@@ -29,21 +29,24 @@ TEST_F(RoomTest, WhoTakesOverAShareFindsRoomThoughTheDeadFilledTheLog) {
   ServerGroup group(1, folder());
   const uint64_t row_bytes = 12 + kDim * sizeof(float);
   constexpr uint64_t kLogBytes = 1u << 20;
-  const uint64_t ids = kLogBytes / 3 / row_bytes;  // a share takes a third of the log
+  const uint64_t ids = (kLogBytes / 3 - group.dense_floats() * sizeof(float)) / row_bytes;  // a share takes a third of the log
   group.UseLog(Durability::process, kLogBytes, 0);
   ASSERT_TRUE(group.Open().ok());
-  // Share 0 four times, once for each life of its worker, and share 1 after it: only so does the step come to an end.
-  ShareGradients first, second;
+  const auto stage = [&](const ShareGradients& share) {
+    const absl::Status status = group.Stage(1, Start(), share);
+    ASSERT_TRUE(status.ok()) << "share " << share.share << ", generation " << share.generation << ": " << status;
+  };
+  // One share, another four times, once for each life of its worker, and a third: only so does the step come to an end.
+  const ShareGradients before = group.RandomShare(1, 9, ids, 20000), after = group.RandomShare(2, 9, ids / 16, 20000);
+  ShareGradients again;
+  ASSERT_NO_FATAL_FAILURE(stage(before));
   for (uint64_t generation = 1; generation <= 4; ++generation) {
-    first = group.RandomShare(0, generation, ids, 20000);
-    first.generation = generation;
-    const absl::Status status = group.Stage(1, Start(), first);
-    ASSERT_TRUE(status.ok()) << "generation " << generation << ": " << status;
+    again = group.RandomShare(0, generation, ids, 20000);
+    again.generation = generation;
+    ASSERT_NO_FATAL_FAILURE(stage(again));
   }
-  second = group.RandomShare(1, 9, ids, 20000);
-  const absl::Status status = group.Stage(1, Start(), second);
-  ASSERT_TRUE(status.ok()) << status;
-  const Decision decision = Decide(1, {first, second});
+  ASSERT_NO_FATAL_FAILURE(stage(after));
+  const Decision decision = Decide(1, {again, before, after});
   EXPECT_TRUE(group.Commit(decision).ok());
   EXPECT_TRUE(group.CrashAndRecover(0).ok());
   EXPECT_EQ(group.Describe(0).step(), 1);
