@@ -1,5 +1,7 @@
 #include "ps/table/rocksdb_options.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -29,19 +31,27 @@ rocksdb::BlockBasedTableOptions MakeTableOptions(std::shared_ptr<rocksdb::Cache>
   table.data_block_hash_table_util_ratio = 0.75;
   // Ids that are not there are common (new ones): 1 in 100 of them costs a read.
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  // Indexes and filters of all files need not fit: they are cached in parts, before any rows. A part serves 2,000 blocks or 26,000 rows:
-  // with 4 KiB a key looks through as many parts as there are keys, which costs a fifth of a read that finds all in the cache.
-  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
-  table.partition_filters = true;
-  table.metadata_block_size = 32u << 10;
+  // Indexes and filters of all files need not fit: they are cached, before any rows, one piece for a file. Parts of files would fit a smaller
+  // cache, but finding its part costs each key an eighth of a read that finds all in the cache; so small caches get small files instead.
   table.cache_index_and_filter_blocks = true;
   table.cache_index_and_filter_blocks_with_high_priority = true;
-  table.pin_top_level_index_and_filter = true;  // small
   table.checksum = rocksdb::kXXH3;
   table.format_version = 5;
   table.cache_usage_options.options_overrides[rocksdb::CacheEntryRole::kBlockBasedTableReader].charged =
       rocksdb::CacheEntryRoleOptions::Decision::kEnabled;
   return table;
+}
+
+// Half of what the process may have, after asking for all that the system grants: a file that is not kept open is opened for each read.
+// At 64 MiB a file, 16,384 are a terabyte.
+int OpenFilesMax() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 512;
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlimit raised = {limit.rlim_max, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  return static_cast<int>(std::clamp<rlim_t>(limit.rlim_cur / 2, 256, 16384));
 }
 
 }  // namespace
@@ -65,10 +75,11 @@ rocksdb::Options MakeDbOptions(uint64_t memory_bytes, std::shared_ptr<rocksdb::C
   options.compaction_style = rocksdb::kCompactionStyleLevel;
   options.level_compaction_dynamic_level_bytes = true;  // 1.1 times the rows on disk, however many there are
   options.max_bytes_for_level_base = 8 * options.write_buffer_size;
-  options.target_file_size_base = 32u << 20;  // the unit of one compaction
+  // The unit of one compaction. Its filter, a hundredth of it, is a tenth of one of the cache's 64 shards at most.
+  options.target_file_size_base = std::clamp<uint64_t>(memory_bytes / 10, 2u << 20, 64u << 20);
   options.max_background_jobs = 2;            // one flush, one compaction: a machine may have 2 cores, and reads come first
   options.bytes_per_sync = 1u << 20;          // steady writing, so that the sync at the end of a file holds up no reads
-  options.max_open_files = 512;
+  options.max_open_files = OpenFilesMax();
   options.avoid_flush_during_shutdown = true;  // so that ending in order leaves no more than a crash
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
