@@ -84,11 +84,11 @@ class RecoveryCase(Case):
     def outcome(self, report):
         return {key: report[key] for key in ("state", "content_digest", "train_logloss", "evaluation", "total_rows", "total_steps")}
 
-    def without_fault(self, mode="sync"):
+    def without_fault(self, mode="sync", *more):
         """The outcome of the same job in one process; computed once."""
-        if mode not in RecoveryCase.expected:
+        which = (mode, *more)
+        if which not in RecoveryCase.expected:
             os.mkdir(self.path("alone"))
-            result = self.run_json("train", self.job, *SETTINGS, "--set", "training.workers=3", "--set", f"training.mode={mode}",
-                                   cwd=self.path("alone"))
-            RecoveryCase.expected[mode] = self.outcome(result)
-        return RecoveryCase.expected[mode]
+            flags = [flag for value in ["training.workers=3", f"training.mode={mode}", *more] for flag in ("--set", value)]
+            RecoveryCase.expected[which] = self.outcome(self.run_json("train", self.job, *SETTINGS, *flags, cwd=self.path("alone")))
+        return RecoveryCase.expected[which]

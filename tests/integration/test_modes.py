@@ -90,6 +90,44 @@ class SlowWorkerTest(RecoveryCase):
         self.assertLessEqual(self.drill("bounded")["step_gap_max"], 2)
 
 
+class EarlyStopTest(RecoveryCase):
+    """Decided once for all: everybody learns of it, and nobody waits for work that never comes."""
+
+    EPOCHS = 50
+    SETTINGS = ["training.epochs=50", "evaluation.patience=1", "optimizers.dense.adam.learning_rate=0.3"]
+
+    def drill(self, mode, victims=(), **start):
+        cluster = Cluster(self, self.job, *settings(mode, *self.SETTINGS))
+        cluster.start(**start)
+        victims = [cluster.workers[i] for i in victims]
+        report = cluster.finish([worker for worker in cluster.workers if worker not in victims])
+        self.assertEqual(report["state"], "finished")
+        self.assertLess(report["rows"], self.EPOCHS * ROWS)
+        self.assertEqual(report["rows"], report["epochs"] * ROWS, report["events"])
+        for worker in cluster.workers:
+            if worker not in victims:
+                self.assertIn("job finished", cluster.log(worker))
+        return report
+
+    def test_in_sync_as_in_one_process(self):
+        expected = self.without_fault("sync", *self.SETTINGS)
+        self.assertEqual(self.outcome(self.drill("sync")), expected)
+
+    def test_in_sync_with_one_that_dies_while_it_scores(self):
+        expected = self.without_fault("sync", *self.SETTINGS)
+        report = self.drill("sync", victims=[1], worker_kill_at={1: "worker.evaluation:2"})
+        self.assertEqual(self.outcome(report), expected)
+
+    def test_in_bounded(self):
+        self.drill("bounded")
+
+    def test_in_async(self):
+        self.drill("async")
+
+    def test_in_async_with_a_server_that_dies_meanwhile(self):
+        self.drill("async", kill_at={0: "push.logged:40"})
+
+
 class ShapesTest(Case):
     """Every row is trained once an epoch, whatever the data look like, in every mode."""
 

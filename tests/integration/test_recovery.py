@@ -1,5 +1,6 @@
 """Daemons that are killed and come back: the job goes on, and in sync its result is the one without the fault, bit for bit."""
 import signal
+import subprocess
 import time
 
 import harness
@@ -29,6 +30,47 @@ class ServerKillTest(RecoveryCase):
 
     def test_both(self):
         self.drill({0: "stage.logged:130", 1: "stage.logged:131"}, kills=2)
+
+
+class ReturnTest(RecoveryCase):
+    """Training goes on within 5 seconds of a server's return, however long it was away."""
+
+    def drill(self, shards, mode="sync"):
+        cluster = Cluster(self, self.job, "--set", "training.epochs=100000", "--set", f"training.mode={mode}")
+        cluster.start()
+        steps = lambda: cluster.status()["total_steps"]
+        self.wait_for(lambda: self.answers(cluster) and steps() > 20)
+        for shard in shards:
+            cluster.servers[shard].kill()
+        for shard in shards:
+            cluster.servers[shard].wait(30)
+        time.sleep(8)  # the waits between attempts have grown to the longest
+        begin = time.monotonic()
+        for shard in shards:
+            cluster.start_server(shard)
+        self.wait_for(lambda: self.answers(cluster))
+        before = steps()
+        self.wait_for(lambda: steps() > before)
+        took = time.monotonic() - begin
+        print(f"training went on {took:.1f} s after the start of {shards} in {mode}")
+        self.assertLess(took, 5)
+        self.assertEqual(cluster.status()["workers_lost"], 0)
+
+    def answers(self, cluster):
+        done = subprocess.run([harness.program("tessera"), "cluster", "status", "--coordinator", cluster.addresses[0]], capture_output=True)
+        return done.returncode == 0
+
+    def test_of_server_1(self):
+        self.drill([1])
+
+    def test_of_server_0(self):
+        self.drill([0])
+
+    def test_of_both(self):
+        self.drill([0, 1])
+
+    def test_of_both_in_async(self):
+        self.drill([0, 1], mode="async")
 
 
 class WorkerLossTest(RecoveryCase):
