@@ -53,6 +53,8 @@ absl::StatusOr<MemoryPlan> PlanMemory(const OpenRequest& opened, const RowLayout
   plan.rows_bytes = memory > fixed ? memory - fixed : 0;
   plan.rows_max = TieredRowStore::RowsWithin(plan.rows_bytes, layout);
   const uint64_t wanted = std::max<uint64_t>(StepIds(opened) / 2, kPartitions);
+  const uint64_t beside = StepIds(opened) == 0 ? plan.rows_max / 2 : std::clamp(wanted / 2, plan.rows_max / 8, plan.rows_max / 2);
+  plan.dirty_rows_max = plan.rows_max - beside;
   if (plan.rows_max >= wanted) return plan;
   const uint64_t row_bytes = (uint64_t{1} << 30) / std::max<uint64_t>(1, TieredRowStore::RowsWithin(uint64_t{1} << 30, layout)) + 1;
   const uint64_t needed = std::max((fixed + wanted * row_bytes), (wanted * row_bytes + dense.memory_bytes()) * 4 / 3);

@@ -17,6 +17,7 @@ struct MemoryPlan {
   uint64_t db_bytes = 0;
   uint64_t rows_bytes = 0;  // 0: no budget
   uint64_t rows_max = 0;
+  uint64_t dirty_rows_max = 0;  // an ordinary step fits beside them; at least an eighth, at most half of the rows are left
 };
 
 // INVALID_ARGUMENT names storage.memory_per_server or storage.log_per_server where two steps do not fit, and says what would.

@@ -134,6 +134,7 @@ absl::Status ShardState::MakeParts(ThreadPool* pool, bool existing) {
   options.eviction = EvictionRuleOf(opened_.eviction(), opened_.table().name());
   rows_ = std::make_unique<TieredRowStore>(layout, pool, db_.get(), options);
   memory_rows_max_ = folder_.empty() ? 0 : plan.rows_max;
+  dirty_rows_max_ = plan.dirty_rows_max;
   return absl::OkStatus();
 }
 

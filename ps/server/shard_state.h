@@ -109,7 +109,7 @@ class ShardState {
 
   // shard_updates.cc
   // Rows that may be dirty when an update of so many ids begins.
-  uint64_t DirtyRowsBeside(uint64_t ids) const { return std::max(memory_rows_max_ / 2, ids) - ids; }
+  uint64_t DirtyRowsBeside(uint64_t ids) const { return std::max(dirty_rows_max_, ids) - ids; }
   absl::Status WaitForRoom(uint64_t ids, uint64_t bytes, const std::string& sender);
   absl::StatusOr<uint64_t> Append(LogKind kind, const LogBody& body, LogRoom room) ABSL_EXCLUSIVE_LOCKS_REQUIRED(update_mutex_);
   absl::Status WaitDurable(uint64_t lsn);
@@ -142,6 +142,7 @@ class ShardState {
   const bool has_log_;
   GradientShape shape_;
   uint64_t memory_rows_max_ = 0;  // 0: no budget
+  uint64_t dirty_rows_max_ = 0;   // of them: what is left takes the rows of staged parts and those that come in
   std::unique_ptr<StateDb> db_;   // before what uses it; null without a folder
   std::unique_ptr<TieredRowStore> rows_;
   std::unique_ptr<DenseStore> dense_;
@@ -149,6 +150,7 @@ class ShardState {
   SyncSteps steps_;
   std::atomic<uint64_t> pushed_step_{0};
   std::atomic<uint64_t> updates_{0};
+  std::atomic<uint64_t> unkicked_ids_{0};  // of updates since upkeep was last called for
   uint64_t replayed_records_ = 0;
   uint64_t replayed_bytes_ = 0;
   absl::Duration replay_time_;

@@ -58,7 +58,7 @@ absl::Status ShardState::WaitForRoom(uint64_t ids, uint64_t bytes, const std::st
   const absl::Time deadline = Clock::Real()->Now() + kRoomPatience;
   for (;;) {
     TESSERA_RETURN_IF_ERROR(health());
-    // A commit is never refused: an eighth of the log is left to commits, and half of memory to rows that staged parts will make dirty.
+    // A commit is never refused: an eighth of the log is left to commits, and a part of memory to rows that staged parts will make dirty.
     const bool memory_full = memory_rows_max_ > 0 && rows_->dirty_rows() > DirtyRowsBeside(ids);
     const bool log_full = log_ != nullptr && log_->bytes() + bytes > log_->bytes_max() / 8 * 7 + steps_.BytesAgain();
     if (!memory_full && !log_full) return absl::OkStatus();
@@ -99,6 +99,12 @@ absl::Status ShardState::ApplyUpdate(const PreparedUpdate& update, absl::Span<co
   }
   rule.learning_rate = dense_learning_rate;
   for (uint32_t slice = 0; slice < dense.size(); ++slice) dense_->Apply(slice, dense[slice], rule);
+  // Write-back stays ahead of the rows that leave memory.
+  for (const CheckedGradients* source : sources) unkicked_ids_ += source->id_count();
+  if (upkeep_ != nullptr && memory_rows_max_ > 0 && unkicked_ids_ > memory_rows_max_ / 64) {
+    unkicked_ids_ = 0;
+    upkeep_->Kick();
+  }
   return absl::OkStatus();
 }
 

@@ -61,18 +61,26 @@ absl::Status ShardState::WriteBackSome() {
     TESSERA_RETURN_IF_ERROR(WriteBackUpTo(lsn));
     return Shorten();
   }
+  if (memory_rows_max_ == 0) return absl::OkStatus();
+  const auto before = [this](uint64_t lsn) { return BeforeWrite(lsn); };
+  for (uint64_t written = 1; written > 0;) {
+    TESSERA_ASSIGN_OR_RETURN(written, rows_->WriteLeaving(kRowsPerRound, before));
+    Progress();
+  }
   uint64_t wanted = 0;
   {
     MutexLock lock(&progress_mutex_);
     std::swap(wanted, wanted_ids_);
   }
-  // From a quarter of memory down to an eighth, or to what an update waits for; the oldest rows first, so that the log can be shortened too.
+  // A row that is changed in every step would have to be written in every step. So the cold ones first, and only before updates must wait.
+  const uint64_t most = std::min(dirty_rows_max_ / 16 * 15, DirtyRowsBeside(wanted));
   const uint64_t dirty = rows_->dirty_rows();
-  const uint64_t beside = DirtyRowsBeside(wanted);
-  if (memory_rows_max_ == 0 || dirty <= std::min(memory_rows_max_ / 4, beside)) return absl::OkStatus();
-  for (uint64_t left = dirty - std::min(memory_rows_max_ / 8, beside); left > 0;) {
-    TESSERA_ASSIGN_OR_RETURN(const uint64_t written,
-                             rows_->WriteBack(kAllRecords, std::min(left, kRowsPerRound), [&](uint64_t lsn) { return BeforeWrite(lsn); }));
+  for (uint64_t left = dirty > most ? dirty - most / 16 * 15 : 0; left > 0;) {
+    const uint64_t round = std::min(left, kRowsPerRound);
+    TESSERA_ASSIGN_OR_RETURN(uint64_t written, rows_->WriteCold(round, before));
+    if (written == 0) {
+      TESSERA_ASSIGN_OR_RETURN(written, rows_->WriteBack(kAllRecords, round, before));
+    }
     Progress();
     if (written == 0) break;
     left -= std::min(left, written);

@@ -32,6 +32,7 @@ struct MemoryRow {
   uint32_t touched;              // within one Apply: index of its gradient sum, plus 1
   uint8_t flags;
   std::atomic<uint8_t> heat;     // reads since it was last looked at by the queue, at most kHeatMax
+  uint16_t writes;               // times that this place was taken to be written, modulo 2^16
 
   bool Is(Flag flag) const { return (flags & flag) != 0; }
   void Set(Flag flag) { flags |= flag; }
@@ -48,6 +49,7 @@ class RowPartition {
   // Changed by a record of this number, or a later one, since it was last written.
   struct DirtyRow {
     uint32_t row;
+    uint16_t writes;  // of the place at that time: what was written since is another matter
     uint64_t first_lsn;
   };
 
@@ -81,6 +83,12 @@ class RowPartition {
   void MarkDirty(uint32_t row, uint64_t first_lsn);
   // The oldest row that is dirty, if it is so since `lsn_max` or before; now it counts as being written.
   bool TakeDirty(uint64_t lsn_max, DirtyRow* dirty);
+  // A dirty row that leaves memory soon, as it is not read and stands near the front of its queue; none while there is room for more rows.
+  bool TakeLeaving(DirtyRow* dirty);
+  // The next dirty row from place `*at` of their order on, which it moves, that was last changed by a record up to `lsn_max`.
+  bool TakeCold(uint64_t lsn_max, size_t* at, DirtyRow* dirty);
+  // About the record up to which that share of the dirty rows was last changed, from a sample.
+  uint64_t LastChanged(double share) const;
   // What was taken is on disk; or it is not, and is dirty as before.
   void Written(const DirtyRow& taken);
   void NotWritten(const DirtyRow& taken);
@@ -89,7 +97,17 @@ class RowPartition {
   uint64_t dirty() const { return dirty_count_; }
 
  private:
+  struct Queue {
+    std::deque<uint32_t> rows;
+    size_t looked_at = 0;  // at the front, by TakeLeaving
+
+    uint32_t Pop();
+  };
+
   uint32_t Victim();
+  bool TakeLeaving(Queue* queue, DirtyRow* dirty);
+  void Take(uint32_t row, uint64_t first_lsn, DirtyRow* dirty);
+  bool IsCurrent(const DirtyRow& entry) const;
   void Enqueue(uint32_t row, uint64_t hash);
   void Release(uint32_t row, uint64_t hash);
   uint32_t* Ghost(uint64_t hash) { return &ghosts_[(hash >> 32) % ghosts_.size()]; }
@@ -102,12 +120,13 @@ class RowPartition {
   uint32_t gone_ = 0;
   std::vector<uint32_t> free_;
   // Row numbers in order of arrival. A row that left otherwise is skipped when its turn comes.
-  std::deque<uint32_t> small_;
-  std::deque<uint32_t> main_;
+  Queue small_;
+  Queue main_;
   std::vector<uint32_t> ghosts_;  // hash bits of ids that left the small queue lately; empty before the first one did
-  // By first_lsn, ascending. A dirty row has an entry with its first_lsn or a lower one; an entry may be of a row that is clean by now.
+  // By first_lsn, ascending. A dirty row has an entry with its first_lsn or a lower one; an entry may be of a row that is clean by now, or
+  // was written since and is dirty again. Those taken out of order keep their entry until they are written.
   std::deque<DirtyRow> dirty_;
-  std::deque<DirtyRow> writing_;  // taken, in that order
+  std::deque<DirtyRow> writing_;  // taken, in that order; first_lsn is kNotTheOldest where the entry is still there
   uint64_t dirty_count_ = 0;      // rows with kDirty
 };
 

@@ -74,6 +74,10 @@ class TieredRowStore : public RowStore {
   absl::Status Load(const SavedRow& row) override;
   absl::Status FinishLoad() override;
   absl::StatusOr<uint64_t> WriteBack(uint64_t lsn_max, uint64_t rows_max, BeforeWrite before) override;
+  // As WriteBack, whatever record changed them: rows that are about to leave memory. Where there is room for more rows, none.
+  absl::StatusOr<uint64_t> WriteLeaving(uint64_t rows_max, BeforeWrite before);
+  // The same of rows that were not changed lately: about `rows_max` of them.
+  absl::StatusOr<uint64_t> WriteCold(uint64_t rows_max, BeforeWrite before);
   uint64_t OldestDirty() const override;
   uint64_t dirty_rows() const override;
   absl::StatusOr<FoundRow> Get(uint64_t id) override;
@@ -111,6 +115,7 @@ class TieredRowStore : public RowStore {
   struct Miss;
   struct ReadCall;
   struct Taken;
+  struct TakeProgress;
   struct FactsOfPartition;
   class Misses;
 
@@ -159,7 +164,10 @@ class TieredRowStore : public RowStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(partition.mutex);
 
   // tiered_write.cc
-  absl::Status TakeBatch(uint32_t p, uint64_t lsn_max, size_t rows_max, StateDb::Batch* batch, std::vector<Taken>* taken, uint64_t* lsn);
+  using TakeRow = absl::FunctionRef<bool(RowPartition& memory, TakeProgress* progress, RowPartition::DirtyRow* dirty)>;
+  absl::StatusOr<uint64_t> WriteRows(uint64_t rows_max, BeforeWrite before, TakeRow take);
+  absl::Status TakeBatch(uint32_t p, size_t rows_max, TakeRow take, TakeProgress* progress, StateDb::Batch* batch, std::vector<Taken>* taken,
+                         uint64_t* lsn);
   absl::Status PutRow(Partition* partition, MemoryRow* row, std::string* key, std::string* value, StateDb::Batch* batch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(partition->mutex);
   void PutSummaries(absl::Span<const Taken> taken, StateDb::Batch* batch);

@@ -23,6 +23,13 @@ constexpr size_t kLoadBytes = 64u << 10;
 
 }  // namespace
 
+// Of one partition within one call.
+struct TieredRowStore::TakeProgress {
+  uint64_t rows = 0;
+  size_t at = 0;  // TakeCold
+  uint64_t lsn_max = 0;
+};
+
 struct TieredRowStore::Taken {
   uint32_t partition;
   RowPartition::DirtyRow dirty;
@@ -31,24 +38,42 @@ struct TieredRowStore::Taken {
 };
 
 absl::StatusOr<uint64_t> TieredRowStore::WriteBack(uint64_t lsn_max, uint64_t rows_max, BeforeWrite before) {
+  return WriteRows(rows_max, before, [lsn_max](RowPartition& memory, TakeProgress*, RowPartition::DirtyRow* dirty) {
+    return memory.TakeDirty(lsn_max, dirty);
+  });
+}
+
+absl::StatusOr<uint64_t> TieredRowStore::WriteLeaving(uint64_t rows_max, BeforeWrite before) {
+  return WriteRows(rows_max, before, [](RowPartition& memory, TakeProgress*, RowPartition::DirtyRow* dirty) { return memory.TakeLeaving(dirty); });
+}
+
+absl::StatusOr<uint64_t> TieredRowStore::WriteCold(uint64_t rows_max, BeforeWrite before) {
+  const double share = static_cast<double>(rows_max) / static_cast<double>(std::max<uint64_t>(1, dirty_rows()));
+  return WriteRows(rows_max, before, [share](RowPartition& memory, TakeProgress* progress, RowPartition::DirtyRow* dirty) {
+    if (progress->at == 0) progress->lsn_max = memory.LastChanged(share);
+    return memory.TakeCold(progress->lsn_max, &progress->at, dirty);
+  });
+}
+
+absl::StatusOr<uint64_t> TieredRowStore::WriteRows(uint64_t rows_max, BeforeWrite before, TakeRow take) {
   if (db_ == nullptr) return 0;
   const uint32_t owned = options_.last_partition - options_.first_partition;
   const uint64_t quota = rows_max / owned + 1;
   uint64_t written = 0;
   StateDb::Batch batch;
   std::vector<Taken> taken;
+  TakeProgress progress;
   for (uint32_t i = 0; i < owned && written < rows_max;) {
-    uint64_t of_partition = 0;
     uint64_t lsn = 0;
     absl::Status status;
     // Several partitions with few rows, or a part of one with many.
     while (i < owned && taken.size() < kRowsPerWrite) {
       const uint32_t p = options_.first_partition + (next_written_partition_ + i) % owned;
       const size_t had = taken.size();
-      status = TakeBatch(p, lsn_max, std::min<uint64_t>(kRowsPerLock, quota - of_partition), &batch, &taken, &lsn);
+      status = TakeBatch(p, std::min<uint64_t>(kRowsPerLock, quota - progress.rows), take, &progress, &batch, &taken, &lsn);
       if (!status.ok()) break;
-      of_partition += taken.size() - had;
-      if (taken.size() == had || of_partition >= quota) ++i, of_partition = 0;
+      progress.rows += taken.size() - had;
+      if (taken.size() == had || progress.rows >= quota) ++i, progress = TakeProgress();
     }
     if (taken.empty()) break;
     // After all rows: each step away from the rows' keys and back costs a memory table as much as a hundred rows.
@@ -66,14 +91,14 @@ absl::StatusOr<uint64_t> TieredRowStore::WriteBack(uint64_t lsn_max, uint64_t ro
   return written;
 }
 
-absl::Status TieredRowStore::TakeBatch(uint32_t p, uint64_t lsn_max, size_t rows_max, StateDb::Batch* batch, std::vector<Taken>* taken,
-                                       uint64_t* lsn) {
+absl::Status TieredRowStore::TakeBatch(uint32_t p, size_t rows_max, TakeRow take, TakeProgress* progress, StateDb::Batch* batch,
+                                       std::vector<Taken>* taken, uint64_t* lsn) {
   Partition& partition = partitions_[p];
   WriterMutexLock lock(&partition.mutex);
   RowPartition::DirtyRow dirty;
   std::vector<MemoryRow*> rows;
   rows.reserve(rows_max);
-  while (rows.size() < rows_max && partition.memory.TakeDirty(lsn_max, &dirty)) {
+  while (rows.size() < rows_max && take(partition.memory, progress, &dirty)) {
     MemoryRow* const row = partition.memory.At(dirty.row);
     PrefetchRow(row, sizeof(MemoryRow) + layout_->floats() * sizeof(float));
     rows.push_back(row);

@@ -278,7 +278,10 @@ TEST_P(RowStoreModel, AgreesWithAPlainMap) {
     ASSERT_NO_FATAL_FAILURE(Compare());
     if (random_.Below(3) == 0) {
       const uint64_t rows = random_.Below(2) == 0 ? 1000 : RowStore::kNothingDirty;
-      ASSERT_TRUE(store_->WriteBack(step - random_.Below(3), rows, [](uint64_t) { return absl::OkStatus(); }).ok());
+      const bool fails = random_.Below(4) == 0;
+      const auto before = [&](uint64_t) { return fails ? absl::UnavailableError("") : absl::OkStatus(); };
+      const uint64_t which = random_.Below(3), lsn = step - random_.Below(3);
+      (void)(which == 0 ? store_->WriteBack(lsn, rows, before) : which == 1 ? store_->WriteLeaving(rows, before) : store_->WriteCold(rows, before));
     }
     if (random_.Below(40) == 0) {
       ASSERT_NO_FATAL_FAILURE(CompareAll());
