@@ -63,10 +63,9 @@ absl::Status ShardState::WriteBackSome() {
   }
   if (memory_rows_max_ == 0) return absl::OkStatus();
   const auto before = [this](uint64_t lsn) { return BeforeWrite(lsn); };
-  for (uint64_t written = 1; written > 0;) {
-    TESSERA_ASSIGN_OR_RETURN(written, rows_->WriteLeaving(kRowsPerRound, before));
-    Progress();
-  }
+  // Bounded, or steps that bring in rows all the time would keep it from the log; more than come in until the next time.
+  TESSERA_RETURN_IF_ERROR(rows_->WriteLeaving(std::max(kRowsPerRound, memory_rows_max_ / 16), before).status());
+  Progress();
   uint64_t wanted = 0;
   {
     MutexLock lock(&progress_mutex_);

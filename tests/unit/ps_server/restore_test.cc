@@ -1,54 +1,13 @@
 // What a save holds, and what comes back from it on any number of servers.
 #include <fstream>
 
-#include "ps/table/saved_shards.h"
-#include "tests/unit/ps_server/pushes.h"
+#include "tests/unit/ps_server/restore_fixture.h"
 
 namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-class RestoreTest : public ServerTest {
- protected:
-  // Trains `steps` steps of two shares from step `first` on, committing the last.
-  static Decision Train(ServerGroup* group, uint64_t first, uint64_t steps, Decision before) {
-    for (uint64_t step = first; step < first + steps; ++step) {
-      const std::vector<ShareGradients> shares = {group->RandomShare(0, step, 300), group->RandomShare(1, step, 300)};
-      for (const ShareGradients& share : shares) {
-        const absl::Status status = group->Stage(step, before, share);
-        EXPECT_TRUE(status.ok()) << status;
-      }
-      before = Decide(step, shares);
-    }
-    EXPECT_TRUE(group->Commit(before).ok());
-    return before;
-  }
-  // A checkpoint of `shards` servers after three steps; d3 and the state are kept.
-  void SaveFrom(uint32_t shards) {
-    group_ = std::make_unique<ServerGroup>(shards, folder("state"));
-    ASSERT_TRUE(group_->Open().ok());
-    d3_ = Train(group_.get(), 1, 3, Start());
-    const auto files = group_->Save(folder("saved"));
-    ASSERT_TRUE(files.ok()) << files.status();
-    files_ = *files;
-    for (uint32_t s = 0; s < shards; ++s) saved_rows_ += group_->Describe(s).rows();
-    state_ = *group_->Pull(4, &d3_, WorldIds());
-  }
-  absl::Status OpenFrom(uint32_t shards) {
-    restored_ = std::make_unique<ServerGroup>(shards);
-    return restored_->Open(folder("saved"), 2);
-  }
-  std::string Shard(const std::string& name) const { return folder("saved/" + name); }
-
-  std::unique_ptr<ServerGroup> group_;
-  std::unique_ptr<ServerGroup> restored_;
-  Decision d3_;
-  std::vector<SavedFile> files_;
-  uint64_t saved_rows_ = 0;
-  PulledState state_;
-};
 
 TEST_F(RestoreTest, AnyNumberOfServersGoesOnAsIfNothingHadHappened) {
   SaveFrom(2);
@@ -234,80 +193,6 @@ TEST_F(RestoreTest, OnlyTheShardsFolderInAnUnfinishedCheckpointIsReplaced) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("shard-0-of-1 in an unfinished checkpoint"));
   }
   EXPECT_TRUE(OpenFrom(1).ok());
-}
-
-TEST_F(RestoreTest, AMissingShardIsNamed) {
-  SaveFrom(2);
-  fs::remove_all(Shard("shard-1-of-2"));
-  const absl::Status status = OpenFrom(1);
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("shard-1-of-2 is missing"));
-}
-
-TEST_F(RestoreTest, AFolderWithoutShardsIsNoCheckpoint) {
-  fs::create_directories(folder("saved"));
-  EXPECT_EQ(OpenFrom(1).code(), absl::StatusCode::kNotFound);
-  fs::create_directories(Shard("shard-0-of-1"));
-  const absl::Status status = OpenFrom(1);
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("shard-0-of-1 is no saved shard: it is empty"));
-  fs::remove_all(folder("saved"));
-  EXPECT_EQ(OpenFrom(1).code(), absl::StatusCode::kNotFound);
-}
-
-TEST_F(RestoreTest, ShardsOfTwoCheckpointsDoNotMix) {
-  SaveFrom(2);
-  Train(group_.get(), 4, 1, d3_);
-  ASSERT_TRUE(group_->Save(folder("later")).ok());
-  fs::remove_all(Shard("shard-1-of-2"));
-  fs::rename(folder("later/shard-1-of-2"), Shard("shard-1-of-2"));
-  const absl::Status status = OpenFrom(2);
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("was saved at step 4"));
-}
-
-TEST_F(RestoreTest, AnotherTableIsRefusedWithBothSides) {
-  SaveFrom(1);
-  ServerGroup other(1);
-  other.spec().mutable_table()->mutable_segments(1)->set_dim(7);
-  const absl::Status status = other.Open(folder("saved"), 2);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("rows of table rows have 4 values, the job's table rows has 8"));
-  ServerGroup variable(1);
-  variable.spec().mutable_variables(1)->set_shape(0, 9);
-  EXPECT_THAT(std::string(variable.Open(folder("saved"), 2).message()), HasSubstr("variable differs"));
-}
-
-TEST_F(RestoreTest, ADamagedTableFileIsFound) {
-  SaveFrom(1);
-  for (const SavedFile& file : files_) {
-    if (fs::path(file.name()).extension() != ".sst") continue;
-    const std::string path = folder("saved/" + file.name());
-    // A copy first: the server's own database links the same file.
-    fs::copy_file(path, path + ".copy");
-    fs::rename(path + ".copy", path);
-    std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
-    stream.seekp(static_cast<std::streamoff>(file.bytes() / 2));
-    stream.put('\x5a');
-    stream.put('\xa5');
-  }
-  const absl::Status status = OpenFrom(1);
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("shard-0-of-1"));
-}
-
-TEST_F(RestoreTest, AfterAFailedOpenTheServerIsClosed) {
-  SaveFrom(1);
-  EXPECT_FALSE(group_->Open(folder("nowhere"), 7).ok());
-  EXPECT_EQ(group_->Pull(4, &d3_, {}).status().code(), absl::StatusCode::kDataLoss);
-  EXPECT_TRUE(group_->Open(folder("saved"), 8).ok());
-  EXPECT_TRUE(*group_->Pull(4, &d3_, WorldIds()) == state_);
-}
-
-TEST_F(RestoreTest, AServerWithoutStateDirectoryCannotSave) {
-  ServerGroup group(1);
-  ASSERT_TRUE(group.Open().ok());
-  EXPECT_EQ(group.Save(folder("saved")).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
