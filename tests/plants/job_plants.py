@@ -50,7 +50,7 @@ PLANTS = {
         "  if (sequence > applied + 1) {\n", "  if (sequence > applied + 1 && applied > 1000000) {\n", *SIMULATION),
     "job_older_server_saved": (
         "a server that lost pushes is saved with the others", "ps/coordinator/training_run_tasks.cc",
-        "      if (batches >= reported.batches()) continue;\n", "      if (batches + 1000 >= reported.batches()) continue;\n", *SIMULATION),
+        "  if (held >= reported) return absl::OkStatus();\n", "  if (held + 1000 >= reported) return absl::OkStatus();\n", *SIMULATION),
     "job_dead_not_asked": (
         "nobody looks whether servers have what a dead worker had reported", "ps/coordinator/phases.cc",
         "!held.ok()) return GoBack(held, now);", "held.code() == absl::StatusCode::kAborted) return GoBack(held, now);", "LostTasksTest.*", "test_coordinator"),
